@@ -105,6 +105,24 @@ impl Part {
     }
 }
 
+/// What stands before a member function, where `__device__` does in a kernel's program.
+const DEVICE: &str = "/* device */";
+
+/// Numbers of floating point.
+const FLOATS: &[&str] = &[
+    "0.0f",
+    "1.0f",
+    "0.1f",
+    "0.1",
+    "-2.5f",
+    "1e-3",
+    "3",
+    "16777217.0f",
+    "1.5",
+    "-0.0",
+    "1e10f",
+];
+
 /// Constants at the edges of the types.
 const EDGES: &[&str] = &[
     "0",
@@ -282,14 +300,15 @@ impl Program {
     /// The program, in C++, as a kernel of CUDA C++ that writes its final values through a pointer.
     /// Its memory belongs to the module, so that a compiler does not know its content.
     pub fn kernel(&self, name: &str) -> String {
-        let mut text = format!("namespace in_{name} {{\n{}", self.types.concat());
+        let types = self.types.concat().replace(DEVICE, "__device__");
+        let mut text = format!("namespace in_{name} {{\n{types}");
         for line in self.functions.iter().flat_map(|f| f.lines()) {
-            let device = if line.starts_with("static ") {
-                "__device__ "
-            } else {
-                ""
+            let device = line.replacen("static ", "__device__ static ", 1);
+            let line = match line.starts_with("static ") || line.starts_with("template ") {
+                true => &device,
+                false => line,
             };
-            let _ = writeln!(text, "{device}{line}");
+            let _ = writeln!(text, "{line}");
         }
         let listed = |init: &[i64]| {
             init.iter()
@@ -393,6 +412,8 @@ struct Maker {
     functions: Vec<Function>,
     /// A structure that functions take and return: its number, and the types of its members.
     pair: Option<(u64, Type, Type)>,
+    /// The type of the member of a structure with member functions.
+    method: Option<Type>,
 }
 
 /// A function: its name, and its parameters, each with whether it is a reference.
@@ -400,6 +421,9 @@ struct Maker {
 struct Function {
     name: String,
     parameters: Vec<(Type, bool)>,
+    /// C++: its template takes a constant; the last parameter has a default argument.
+    template: bool,
+    default: bool,
 }
 
 impl Maker {
@@ -418,6 +442,7 @@ impl Maker {
             tables: Vec::new(),
             functions: Vec::new(),
             pair: None,
+            method: None,
         }
     }
 
@@ -449,6 +474,13 @@ impl Maker {
                 free: true,
             });
         }
+        let template = self.language == Language::Cpp && self.chance(30);
+        let last = parameters.last().is_some_and(|last: &(Type, bool)| !last.1);
+        let default = self.language == Language::Cpp && last && self.chance(30);
+        if default {
+            let value = self.any(EDGES);
+            let _ = write!(head.last_mut().expect("there is one"), " = {value}");
+        }
         let result = self.any(&TYPES);
         let mut body: String = (0..self.rng.random_range(0..=2))
             .map(|_| self.statement(1) + " ")
@@ -462,11 +494,18 @@ impl Maker {
         }
         let value = self.expression(2, &Bans::default()).text;
         let text = format!(
-            "static {} {name}({}) {{ {body}return {value}; }}\n",
+            "{}static {} {name}({}) {{ {body}return {value}{}; }}\n",
+            if template { "template <int N> " } else { "" },
             result.0,
-            head.join(", ")
+            head.join(", "),
+            if template { " + N" } else { "" },
         );
-        self.functions.push(Function { name, parameters });
+        self.functions.push(Function {
+            name,
+            parameters,
+            template,
+            default,
+        });
         self.scopes = vec![Vec::new()];
         text
     }
@@ -479,7 +518,11 @@ impl Maker {
             ..Made::default()
         };
         let mut texts = Vec::new();
-        for (ty, by_reference) in function.parameters {
+        let mut parameters = function.parameters;
+        if function.default && self.chance(40) {
+            parameters.pop();
+        }
+        for (ty, by_reference) in parameters {
             let beside = bans.beside(&all);
             let arg = if by_reference {
                 let fits = |v: &Variable| v.free && v.ty == ty && !beside.write.contains(&v.name);
@@ -504,8 +547,12 @@ impl Maker {
             texts.push(arg.text.clone());
             all = joined(String::new(), &[&all, &arg]);
         }
+        let given = match function.template {
+            true => format!("<{}>", self.rng.random_range(-3..4)),
+            false => String::new(),
+        };
         Made {
-            text: format!("{}({})", function.name, texts.join(", ")),
+            text: format!("{}{given}({})", function.name, texts.join(", ")),
             varies: true,
             ..all
         }
@@ -549,6 +596,15 @@ impl Maker {
             let b = self.rng.random_range(1..100);
             self.types.push(format!(
                 "enum class K : unsigned char {{ A, B = {b}, C }};\n"
+            ));
+        }
+        if self.language == Language::Cpp && self.chance(30) {
+            let (ty, by) = (self.any(&TYPES), self.any(&TYPES));
+            self.method = Some(ty);
+            self.types.push(format!(
+                "struct M {{ {} v; {DEVICE} {} get() const {{ return v; }} \
+                 {DEVICE} void up({} v) {{ this->v ^= v; if (get() == 3) this->v = 1; }} }};\n",
+                ty.0, by.0, by.0
             ));
         }
         let mut observed = Vec::new();
@@ -822,6 +878,10 @@ impl Maker {
             54..62 if !self.parts.is_empty() => self.structured(),
             62..64 if self.language == Language::Cpp => self.referred(),
             70..76 if self.language == Language::Cpp && !simple => self.declaring(depth),
+            76..80 => self.floating(),
+            80..83 => self.addressed(),
+            83..86 if self.language == Language::Cpp => self.elements(),
+            86..88 if self.method.is_some() => self.method(),
             64..70 if self.pair.is_some() => {
                 let pair = self.pair.expect("there is one");
                 self.paired(pair)
@@ -844,6 +904,72 @@ impl Maker {
             82..92 => self.switch(depth),
             _ => self.block(depth - 1),
         }
+    }
+
+    /// A statement with numbers of floating point. Those that no integer type of 32 bits holds are
+    /// compared alone: a conversion of one is undefined.
+    fn floating(&mut self) -> String {
+        let none = Bans::default();
+        let Some(Variable { name: to, .. }) = self.target(&none) else {
+            return ";".into();
+        };
+        let (first, second) = (self.expression(2, &none), self.expression(1, &none));
+        let ty = self.any(&["float", "double"]);
+        let op = self.any(&["+", "-", "*", "/"]);
+        let (edge, other) = (self.any(FLOATS), self.any(FLOATS));
+        let compared = self.any(&["<", "<=", ">", ">=", "==", "!="]);
+        let step = self.any(&["", "f++; ", "f *= 0.75f; ", "f = -f; ", "f += 3; "]);
+        format!(
+            "{{ {ty} f = {}; f = f {op} {edge}; {ty} g = {}; {step}{to} = f {compared} g + {other} ? \
+             (f > -1e6f && f < 1e6f ? (int)f : 5) : (g ? 1 : 2); }}",
+            first.text, second.text
+        )
+    }
+
+    /// A statement that takes the address of a variable.
+    fn addressed(&mut self) -> String {
+        let none = Bans::default();
+        let Some(Variable { name: to, .. }) = self.target(&none) else {
+            return ";".into();
+        };
+        let (first, second) = (self.expression(2, &none), self.expression(2, &none));
+        let ty = self.any(&TYPES).0;
+        let op = self.any(&["=", "^=", "+="]);
+        format!(
+            "{{ {ty} q = ({ty})({}); {ty} *p = &q; *p {op} {}; {to} = q; }}",
+            first.text, second.text
+        )
+    }
+
+    /// A loop over the elements of an array.
+    fn elements(&mut self) -> String {
+        let none = Bans::default();
+        let Some(Variable { name: to, .. }) = self.target(&none) else {
+            return ";".into();
+        };
+        let ty = self.any(&TYPES);
+        let values = [(); 3].map(|()| self.value(ty).to_string()).join(", ");
+        let word = self.any(&["auto", "auto &", "const auto &", "int", ty.0]);
+        let (array, step) = (
+            format!("{} e[3] = {{{values}}};", ty.0),
+            self.any(&["", "if (v == 1) continue; ", "if (v > 100) break; "]),
+        );
+        format!("{{ {array} for ({word} v : e) {{ {step}{to} = {to} * 3 + v; }} }}")
+    }
+
+    /// A statement with an object that has member functions.
+    fn method(&mut self) -> String {
+        let none = Bans::default();
+        let Some(Variable { name: to, .. }) = self.target(&none) else {
+            return ";".into();
+        };
+        let ty = self.method.expect("there is one").0;
+        let (first, second) = (self.expression(2, &none), self.expression(2, &none));
+        let through = self.any(&["o.", "(&o)->"]);
+        format!(
+            "{{ M o = {{({ty})({})}}; {through}up({}); {to} = o.get(); }}",
+            first.text, second.text
+        )
     }
 
     /// A statement whose condition declares a variable, which may be a narrow one (ISO C++17,

@@ -79,6 +79,8 @@ pub struct Object {
     pub class: Option<Class>,
     /// Its elements are 0 or 1: written values are converted to a truth value.
     pub boolean: bool,
+    /// Its elements are numbers of floating point.
+    pub floating: bool,
     /// The code itself declares the object, and only code names it.
     pub of_code: bool,
     /// Something other than code reads the object, such as a condition, as far as is known.
@@ -102,6 +104,7 @@ impl Object {
             kind: MemoryKind::default(),
             class: None,
             boolean: false,
+            floating: false,
             of_code: false,
             watched: false,
         }
@@ -278,8 +281,8 @@ impl Symbols {
         old.of_code
             && (element_ty(old), old.init.len(), old.space)
                 == (element_ty(object), object.init.len(), object.space)
-            && (old.boolean, old.atomic, &old.record)
-                == (object.boolean, object.atomic, &object.record)
+            && (old.boolean, old.floating) == (object.boolean, object.floating)
+            && (old.atomic, &old.record) == (object.atomic, &object.record)
             && (old.class, &old.init) == (object.class, &object.init)
     }
 

@@ -11,7 +11,8 @@ use std::rc::Rc;
 
 use super::host_calls::HostCall;
 use super::inline_asm::Assembly;
-use program::{BinOp, CmpOp, Space, Ty};
+use super::templates::TemplateParameter;
+use program::{BinOp, CmpOp, Format, Space, Ty};
 
 /// An expression with its place in the text.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(super) struct Expr {
 pub(super) enum ExprKind {
     /// A number with the type that its spelling implies.
     Int(i64, Ty),
+    /// The bits of a number of floating point.
+    Float(i64, Format),
     Name,
     Neg(Box<Expr>),
     /// `+a`: promotes.
@@ -81,7 +84,9 @@ impl Expr {
     /// The direct subexpressions.
     pub(super) fn parts(&self) -> Vec<&Expr> {
         match &self.kind {
-            ExprKind::Int(..) | ExprKind::Name | ExprKind::SizeOfType(_) => Vec::new(),
+            ExprKind::Int(..) | ExprKind::Float(..) | ExprKind::Name | ExprKind::SizeOfType(_) => {
+                Vec::new()
+            }
             ExprKind::Neg(a)
             | ExprKind::Plus(a)
             | ExprKind::Not(a)
@@ -140,6 +145,7 @@ pub(super) enum Base {
     Void,
     Bool,
     Int(Ty),
+    Float(Format),
     /// The type of the initialiser.
     Auto,
     /// A type that the code has named.
@@ -158,6 +164,8 @@ pub(super) struct StructSyntax {
     pub(super) name: Option<Range<usize>>,
     /// `None`: the structure is defined elsewhere.
     pub(super) members: Option<Vec<Declaration>>,
+    /// C++: its functions.
+    pub(super) functions: Vec<Rc<Function>>,
     pub(super) range: Range<usize>,
 }
 
@@ -250,6 +258,10 @@ pub(super) struct Function {
     /// The return type; its declarator holds the name of the function.
     pub(super) result: TypeName,
     pub(super) params: Vec<TypeName>,
+    /// The default argument of each parameter.
+    pub(super) defaults: Vec<Option<Expr>>,
+    /// The parameters of its template; empty: it is no template.
+    pub(super) template: Vec<TemplateParameter>,
     pub(super) body: Vec<Stmt>,
 }
 
@@ -277,6 +289,8 @@ pub(super) enum StmtKind {
     Declare(Declaration),
     Expr(Expr),
     If {
+        /// C++: `if constexpr`.
+        constant: bool,
         cond: Expr,
         then: Box<Stmt>,
         other: Option<Box<Stmt>>,
@@ -288,6 +302,12 @@ pub(super) enum StmtKind {
         step: Option<Box<Stmt>>,
         body: Box<Stmt>,
         test_last: bool,
+    },
+    /// C++: `for (int v : a) body`.
+    Elements {
+        element: Box<TypeName>,
+        over: Expr,
+        body: Box<Stmt>,
     },
     Switch {
         value: Expr,
@@ -329,7 +349,9 @@ impl Stmt {
             | StmtKind::Assert(e)
             | StmtKind::Return(Some(e))
             | StmtKind::Case(Some(e)) => f(e),
-            StmtKind::If { cond, then, other } => {
+            StmtKind::If {
+                cond, then, other, ..
+            } => {
                 f(cond);
                 then.each_expr(f);
                 other.iter().for_each(|s| s.each_expr(f));
@@ -346,7 +368,10 @@ impl Stmt {
                 body.each_expr(f);
                 step.iter().for_each(|s| s.each_expr(f));
             }
-            StmtKind::Switch { value, body } => {
+            StmtKind::Switch { value, body }
+            | StmtKind::Elements {
+                over: value, body, ..
+            } => {
                 f(value);
                 body.each_expr(f);
             }

@@ -150,6 +150,9 @@ impl Lowering<'_, '_> {
         name: &Range<usize>,
         args: &[Tree],
     ) -> Value {
+        if let Some(value) = self.call_of_method(tree, object, name, args) {
+            return value;
+        }
         if let Some(group) = self.group_of(object) {
             return self.group_method(group, tree, name, args);
         }

@@ -10,12 +10,13 @@ use super::ast::{
     Base, Declaration, Declarator, Declared, EnumSyntax, Function, Initial, Qualifiers, Specifiers,
     StmtKind, Storage, StructSyntax, TypeName,
 };
+use super::floats;
 use super::lex::Tok;
 use super::parse::{Failed, Parsed, Parser};
 use super::refused::{self, names_type};
 use super::types::BYTE;
 use super::words::{column, is_keyword, type_named};
-use program::{Space, Ty};
+use program::{Format, Space, Ty};
 
 /// Storage classes and function specifiers, and whether C, OpenCL C and CUDA C++ have them.
 const STORAGE: &[(&str, Storage, [bool; 3])] = &[
@@ -84,6 +85,8 @@ const ATTRIBUTES: &[&str] = &[
 /// Words that make up integer types.
 const PARTS: &[&str] = &["signed", "unsigned", "char", "short", "int", "long"];
 
+const LONG_DOUBLE: &str = "floating-point types of more than 64 bits are";
+
 const BIT_FIELDS: (&str, &str) = (
     "bit-fields are",
     "one access is to several of them: use members of their own",
@@ -104,6 +107,10 @@ impl Parser<'_, '_> {
             .map(|r| r.1)
     }
 
+    fn floating(&self, word: &str) -> Option<Format> {
+        floats::named(word, column(self.language.dialect))
+    }
+
     fn is_qualifier(&self, word: &str) -> bool {
         matches!(word, "const" | "volatile" | "_Atomic")
             || PROMISES.contains(&word)
@@ -118,16 +125,9 @@ impl Parser<'_, '_> {
                 || PARTS.contains(&word)
                 || matches!(
                     word,
-                    "void"
-                        | "bool"
-                        | "_Bool"
-                        | "auto"
-                        | "enum"
-                        | "struct"
-                        | "union"
-                        | "float"
-                        | "double"
+                    "void" | "bool" | "_Bool" | "auto" | "enum" | "struct" | "class" | "union"
                 )
+                || self.floating(word).is_some()
                 || self.names_class(n)
                 || self.types.contains(word)
                 || self.is_type_name(n))
@@ -167,7 +167,7 @@ impl Parser<'_, '_> {
     /// Whether a declaration begins with the next token.
     pub(super) fn declares(&self) -> bool {
         // `size_t(n)` is a cast, `enum { A }` is not.
-        let own = matches!(self.word(), "enum" | "struct");
+        let own = matches!(self.word(), "enum" | "struct" | "class");
         let cast =
             self.language.cpp && !own && matches!(self.tokens.peek_at(1), Tok::Punct("(" | "{"));
         // `int (*f)(int)`
@@ -202,7 +202,7 @@ impl Parser<'_, '_> {
     }
 
     /// Reads the name of a new variable or function.
-    fn new_name(&mut self, expected: &str) -> Parsed<Range<usize>> {
+    pub(super) fn new_name(&mut self, expected: &str) -> Parsed<Range<usize>> {
         if self.tokens.peek() != Tok::Name {
             return self.unexpected(expected);
         }
@@ -239,10 +239,11 @@ impl Parser<'_, '_> {
         let mut parts: Vec<&str> = Vec::new();
         loop {
             let (word, range) = (self.word(), self.tokens.range());
-            if self.tokens.peek() == Tok::Name
-                && (word == "_Atomic" || (word == "double" && base.is_none()))
-            {
+            if self.tokens.peek() == Tok::Name && word == "_Atomic" {
                 self.refused_word(&range)?;
+            }
+            if word == "double" && parts == ["long"] {
+                return self.refuse(LONG_DOUBLE, "use `double`");
             }
             if self.qualifier(&mut of_base) {
                 continue;
@@ -269,6 +270,9 @@ impl Parser<'_, '_> {
                 // Limits such as the number of registers of a thread do not matter to a model.
                 self.next();
                 self.parenthesised()?;
+            } else if word == "__grid_constant__" && self.language.cpp {
+                // Such a parameter is `const`, and keeps its value.
+                self.next();
             } else if matches!(word, "__attribute__" | "__attribute") {
                 self.next();
                 self.attribute()?;
@@ -285,7 +289,7 @@ impl Parser<'_, '_> {
             } else if self.types.contains(word) {
                 self.next();
                 base = Some(Base::Named(range));
-            } else if word == "struct" {
+            } else if word == "struct" || (word == "class" && self.language.cpp) {
                 base = Some(self.structure()?);
             } else if word == "enum" {
                 base = Some(self.enumeration()?);
@@ -306,6 +310,9 @@ impl Parser<'_, '_> {
                     ("void", _) => Base::Void,
                     ("bool" | "_Bool", _) => Base::Bool,
                     ("auto", _) => Base::Auto,
+                    (word, _) if self.floating(word).is_some() => {
+                        self.floating(word).map_or(Base::Void, Base::Float)
+                    }
                     (_, Some((ty, atomic))) => {
                         of_base.atomic |= atomic;
                         if word == "atomic_bool" {
@@ -455,6 +462,7 @@ impl Parser<'_, '_> {
         if self.tokens.peek() == Tok::Punct(":") {
             return self.refuse("base classes are", "write their members into the structure");
         }
+        let around = std::mem::take(&mut self.methods);
         let members = match self.eat("{") {
             true => match self.nested(Self::members) {
                 Ok(members) => Some(members),
@@ -466,10 +474,12 @@ impl Parser<'_, '_> {
             false if name.is_none() => return self.unexpected("the name of a structure or `{`"),
             false => None,
         };
+        let functions = std::mem::replace(&mut self.methods, around);
         Ok(Base::Struct(
             StructSyntax {
                 name,
                 members,
+                functions,
                 range: start..self.tokens.last().range.end,
             }
             .into(),
@@ -495,8 +505,11 @@ impl Parser<'_, '_> {
     fn members(&mut self) -> Parsed<Vec<Declaration>> {
         let mut all = Vec::new();
         while !self.eat("}") {
-            if matches!(self.word(), "public" | "private" | "protected") {
-                return self.refuse("access specifiers are", "leave them out");
+            // The program compiles, so it has access to whatever it names.
+            if self.language.cpp && matches!(self.word(), "public" | "private" | "protected") {
+                self.next();
+                self.expect(":")?;
+                continue;
             }
             if self.tokens.peek() == Tok::Punct("~") {
                 return self.refuse(
@@ -511,13 +524,19 @@ impl Parser<'_, '_> {
                     "leave them out, if only sizes depend on them",
                 );
             }
-            if specifiers.storage.iter().any(|s| s.0 != Storage::Device) {
+            let other = |s: &Storage| !matches!(s, Storage::Device | Storage::Inline);
+            if specifiers.storage.iter().any(|s| other(&s.0)) {
                 return self.refuse(
                     "static and constant members are",
                     "declare it outside of the structure",
                 );
             }
             let mut members = Vec::new();
+            if self.method_begins(&specifiers) {
+                let declarator = self.declarator(true)?;
+                self.method_of_structure(specifiers, declarator)?;
+                continue;
+            }
             loop {
                 match self.tokens.peek() {
                     Tok::Punct("(") => {
@@ -531,12 +550,6 @@ impl Parser<'_, '_> {
                 }
                 let declarator = self.declarator(true)?;
                 match self.tokens.peek() {
-                    Tok::Punct("(") => {
-                        return self.refuse(
-                            "functions in structures are",
-                            "use a function that takes a pointer to it",
-                        );
-                    }
                     Tok::Punct(":") => return self.refuse(BIT_FIELDS.0, BIT_FIELDS.1),
                     Tok::Punct("=" | "{") => {
                         return self.refuse(
@@ -561,6 +574,36 @@ impl Parser<'_, '_> {
             });
         }
         Ok(all)
+    }
+
+    /// Whether a member function comes next, behind its specifiers.
+    fn method_begins(&self, specifiers: &Specifiers) -> bool {
+        let mut n = 0;
+        while matches!(self.tokens.peek_at(n), Tok::Punct("*" | "&")) {
+            n += 1;
+        }
+        let named = self.tokens.peek_at(n) == Tok::Name;
+        let constructor = matches!(specifiers.base, Base::Named(_)) && n == 0 && !named;
+        self.language.cpp
+            && named
+            && !constructor
+            && self.word_at(n) != "operator"
+            && self.tokens.peek_at(n + 1) == Tok::Punct("(")
+    }
+
+    /// `int get() const { return x; }` in a structure.
+    fn method_of_structure(&mut self, specifiers: Specifiers, name: Declarator) -> Parsed<()> {
+        match self.function(specifiers, name)? {
+            StmtKind::Function(Some(function)) => self.methods.push(function),
+            _ => {
+                return self.refuse(
+                    "member functions that are defined elsewhere are",
+                    "define the function in the structure",
+                );
+            }
+        }
+        self.eat(";");
+        Ok(())
     }
 
     /// Reads a declarator; if `named`, it must have a name.
@@ -722,7 +765,12 @@ impl Parser<'_, '_> {
     /// `(int *p, int v) { … }`, after the name.
     fn function(&mut self, specifiers: Specifiers, declarator: Declarator) -> Parsed<StmtKind> {
         self.expect("(")?;
-        let mut params = Vec::new();
+        let template = std::mem::take(&mut self.pending);
+        if !template.is_empty() {
+            let word = self.str(&declarator.name);
+            self.templates.insert(word);
+        }
+        let (mut params, mut defaults) = (Vec::new(), Vec::new());
         if self.word() == "void" && self.tokens.peek_at(1) == Tok::Punct(")") {
             self.next();
         }
@@ -750,12 +798,10 @@ impl Parser<'_, '_> {
                     declarator.arrays.push((size, start..end));
                 }
             }
-            if self.tokens.peek() == Tok::Punct("=") {
-                return self.refuse(
-                    "default arguments are",
-                    "write the argument where the function is called",
-                );
-            }
+            defaults.push(match self.language.cpp && self.eat("=") {
+                true => Some(self.expression()?),
+                false => None,
+            });
             self.has_a_place(&specifiers, &declarator)?;
             params.push(TypeName {
                 specifiers,
@@ -766,7 +812,13 @@ impl Parser<'_, '_> {
                 break;
             }
         }
+        self.behind_parameters()?;
         if self.eat(";") {
+            if let Some(value) = defaults.iter().flatten().next() {
+                let range = value.range.clone();
+                let message = "a default argument in a declaration";
+                return self.fail(range, message, "it in the definition of the function");
+            }
             return Ok(StmtKind::Function(None));
         }
         if self.language.cpp && self.tokens.peek() == Tok::Punct("->") {
@@ -787,10 +839,27 @@ impl Parser<'_, '_> {
             Function {
                 result,
                 params,
+                defaults,
+                template,
                 body,
             }
             .into(),
         )))
+    }
+
+    /// Skips words behind the parameters of a function that change nothing: attributes, and `const`
+    /// of a member function.
+    fn behind_parameters(&mut self) -> Parsed<()> {
+        loop {
+            match self.word() {
+                "__attribute__" | "__attribute" => {
+                    self.next();
+                    self.attribute()?;
+                }
+                "const" | "noexcept" if self.language.cpp && self.in_block() => drop(self.next()),
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// Reads a declaration or a function, with its `;`.
@@ -885,7 +954,7 @@ impl Parser<'_, '_> {
     }
 
     /// Skips text in parentheses.
-    fn parenthesised(&mut self) -> Parsed<()> {
+    pub(super) fn parenthesised(&mut self) -> Parsed<()> {
         let mut open = 0;
         loop {
             match self.tokens.peek() {

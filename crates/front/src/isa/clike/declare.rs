@@ -16,7 +16,7 @@
 
 use std::ops::Range;
 
-use super::ast::{Base, Declaration, Declared, ExprKind, Initial, Specifiers, Storage};
+use super::ast::{Base, Declaration, Declared, ExprKind, Initial, Specifiers, Storage, TypeName};
 use super::lower::Lowering;
 use super::place::Place;
 use super::ptx_forms::plain;
@@ -267,6 +267,50 @@ impl<'a> Lowering<'a, '_> {
             constant,
             ..value.ty.clone().into()
         };
+        if self.in_memory(specifiers, self.str(name)) {
+            if let Some(at) = self.variable_with_address(name, &of) {
+                self.write(&Place::Memory(at, of), value.expr);
+            }
+            return;
+        }
+        self.register(name, of, Some(value));
+    }
+
+    /// Declares the variable of a loop over the elements of an array.
+    pub(super) fn element(&mut self, element: &TypeName, place: Place, range: &Range<usize>) {
+        let name = &element.declarator.name;
+        let auto = matches!(element.specifiers.base, Base::Auto);
+        let constant = element.specifiers.of_base.constant;
+        let of = match auto {
+            true => Some(Qualified {
+                constant: constant || (element.declarator.reference && place.of().constant),
+                ..place.of().clone()
+            }),
+            false => self.named_type(element),
+        };
+        let Some(of) = of else { return };
+        if element.declarator.reference {
+            self.refer_to(name, place, of, range);
+            return;
+        }
+        let value = self.read(place);
+        if matches!(value.ty, Type::Void) {
+            self.error(
+                "unsupported",
+                name,
+                "a copy of an element that is no number",
+                |d| d.label("expected a reference: `auto &v`"),
+            );
+            return;
+        }
+        let expr = self.assignable(&value, &of.ty, name);
+        let value = Value::new(expr, of.ty.clone());
+        if self.addressed.contains(self.str(name)) {
+            if let Some(at) = self.variable_with_address(name, &of) {
+                self.write(&Place::Memory(at, of), value.expr);
+            }
+            return;
+        }
         self.register(name, of, Some(value));
     }
 
@@ -408,6 +452,13 @@ impl<'a> Lowering<'a, '_> {
                 fixed: value.fixed,
             }
         });
+        if self.in_memory(specifiers, self.str(name)) {
+            if let Some(at) = self.variable_with_address(name, &of) {
+                let value = value.map_or(Expr::Const(0), |value| value.expr);
+                self.write(&Place::Memory(at, of), value);
+            }
+            return;
+        }
         let fixed = value.as_ref().is_some_and(|v| v.fixed);
         if let (Some(range), false) = (specifiers.has(Storage::Static), fixed && of.constant) {
             self.error(
@@ -429,6 +480,25 @@ impl<'a> Lowering<'a, '_> {
             );
         }
         self.register(name, of, value);
+    }
+
+    /// Whether a variable of the thread needs an address, and so is memory of the thread.
+    fn in_memory(&self, specifiers: &Specifiers, word: &str) -> bool {
+        let constant = specifiers.has(Storage::Constexpr).is_some()
+            || specifiers.has(Storage::Static).is_some();
+        !constant && !self.outside && self.addressed.contains(word)
+    }
+
+    /// Declares memory of the thread for a variable with an address.
+    fn variable_with_address(&mut self, name: &Range<usize>, of: &Qualified) -> Option<Expr> {
+        if !self.may_declare(name) {
+            return None;
+        }
+        let word = self.str(name);
+        let at = self.unnamed(word, of, name)?;
+        self.scopes
+            .bind(word, Binding::Memory(at.clone(), of.clone()));
+        Some(at)
     }
 
     /// Declares a register.

@@ -99,7 +99,10 @@ impl Lowering<'_, '_> {
     pub(super) fn effects(&self, tree: &Tree) -> Effects {
         let of = |tree: &Tree| self.effects(tree);
         match &tree.kind {
-            ExprKind::Int(..) | ExprKind::SizeOf(_) | ExprKind::SizeOfType(_) => Effects::default(),
+            ExprKind::Int(..)
+            | ExprKind::Float(..)
+            | ExprKind::SizeOf(_)
+            | ExprKind::SizeOfType(_) => Effects::default(),
             ExprKind::Field(..) if self.is_special(tree) => Effects::default(),
             ExprKind::Name => self.read_of(tree),
             ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Field(..) => {
@@ -128,9 +131,13 @@ impl Lowering<'_, '_> {
                 .and(self.read_of(target))
                 .and(self.write_of(target)),
             ExprKind::Call(name, args) => self.effects_of_call(self.str(name), args),
-            ExprKind::Method(object, name, args) => self
-                .effects_of_place(object)
-                .and(self.effects_of_call(self.str(name), args)),
+            ExprKind::Method(object, name, args) => {
+                let mut all = self
+                    .effects_of_place(object)
+                    .and(self.effects_of_call(self.str(name), args));
+                all.acts |= self.method_of_code(object, name).is_some();
+                all
+            }
             ExprKind::Refer(reference) => self.effects_of_place(&reference.object),
             ExprKind::Braced(..) | ExprKind::Vector(..) => tree
                 .parts()

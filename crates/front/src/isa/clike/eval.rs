@@ -12,10 +12,12 @@
 
 use std::ops::Range;
 
+use super::annotations::is_operator;
 use super::ast::{Expr as Tree, ExprKind, Initial, TypeName};
 use super::calls::{Does, MOST_ARGUMENTS, ROWS};
 use super::coordinates::of_groups;
 use super::cuda_calls::FUNCTIONS;
+use super::floats;
 use super::language::Shifts;
 use super::lower::{Lowering, Touches};
 use super::pipelines::role;
@@ -50,6 +52,7 @@ impl Lowering<'_, '_> {
     fn eval_inner(&mut self, tree: &Tree) -> Value {
         match &tree.kind {
             ExprKind::Int(v, ty) => Value::literal(*v, Type::Int(*ty)),
+            ExprKind::Float(bits, format) => Value::literal(*bits, Type::Float(*format)),
             ExprKind::Name | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..)
                 if self.is_object(tree) =>
             {
@@ -65,10 +68,19 @@ impl Lowering<'_, '_> {
             } => self.step(tree, (target, one), *op, *prefix, true),
             ExprKind::Neg(a) => {
                 let a = self.eval(a);
+                if let Type::Float(format) = a.ty {
+                    return Value {
+                        expr: floats::negated(format, &a.expr),
+                        ..a
+                    };
+                }
                 self.arithmetic(BinOp::Sub, Value::int(0), a, &tree.range)
             }
             ExprKind::Plus(a) => {
                 let a = self.eval(a);
+                if matches!(a.ty, Type::Float(_)) {
+                    return a;
+                }
                 self.arithmetic(BinOp::Add, a, Value::int(0), &tree.range)
             }
             ExprKind::Complement(a) => {
@@ -293,7 +305,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The value that an expression would have; emits no code.
-    fn unevaluated(&mut self, tree: &Tree) -> Value {
+    pub(super) fn unevaluated(&mut self, tree: &Tree) -> Value {
         let code = self.code.len();
         let of = match self.whole(tree) {
             Some(of) => Value::new(Expr::Const(0), of.ty),
@@ -368,6 +380,9 @@ impl Lowering<'_, '_> {
                 );
             }
             _ => {}
+        }
+        if let Some(value) = self.float_arithmetic(op, &a, &b, range) {
+            return value;
         }
         let (Some(left), Some(right)) = (a.ty.promoted(), b.ty.promoted()) else {
             if !self.is_nothing(&a) && !self.is_nothing(&b) {
@@ -458,6 +473,14 @@ impl Lowering<'_, '_> {
     }
 
     fn compare(&mut self, op: CmpOp, a: Value, b: Value, range: &Range<usize>) -> Value {
+        if let Some(format) = floats::common(&a.ty, &b.ty) {
+            let fixed = a.fixed && b.fixed;
+            let expr = floats::compared(op, format, &a, &b);
+            return Value {
+                fixed,
+                ..self.truth(expr)
+            };
+        }
         let pointer = |value: &Value| value.target().is_some();
         let ty = match (a.ty.promoted(), b.ty.promoted()) {
             (Some(a), Some(b)) => common(a, b),
@@ -526,6 +549,9 @@ impl Lowering<'_, '_> {
         }
         if let Some(&(_, value, ty)) = LIMITS.iter().find(|limit| limit.0 == name) {
             return Value::literal(value, Type::Int(ty));
+        }
+        if let Some(value) = floats::constant(name) {
+            return value;
         }
         match name {
             "true" | "false" if self.env.language.cpp => {
@@ -596,6 +622,11 @@ impl Lowering<'_, '_> {
 
     fn logic(&mut self, and: bool, a: &Tree, b: &Tree) -> Value {
         let left = self.condition(a);
+        self.logic_with(and, left, b)
+    }
+
+    /// `left && b` (true) or `left || b`, where the left operand is evaluated already.
+    pub(super) fn logic_with(&mut self, and: bool, left: Value, b: &Tree) -> Value {
         if !self.effects(b).any() {
             let right = self.condition(b);
             let op = if and { BinOp::And } else { BinOp::Or };
@@ -627,7 +658,7 @@ impl Lowering<'_, '_> {
         self.truth(Expr::Reg(dst))
     }
 
-    fn choice(&mut self, tree: &Tree, cond: &Tree, a: &Tree, b: &Tree) -> Value {
+    pub(super) fn choice(&mut self, tree: &Tree, cond: &Tree, a: &Tree, b: &Tree) -> Value {
         let cond = self.condition(cond);
         if !self.effects(a).any() && !self.effects(b).any() {
             let (a, b) = (self.eval(a), self.eval(b));
@@ -684,6 +715,9 @@ impl Lowering<'_, '_> {
                 }
                 .pointer()
             }
+            (x, y) if floats::common(x, y).is_some() => {
+                floats::common(x, y).map_or(Type::INT, Type::Float)
+            }
             (x, y) => match (x.promoted(), y.promoted()) {
                 (Some(x), Some(y)) => Type::Int(common(x, y)),
                 _ => {
@@ -708,6 +742,9 @@ impl Lowering<'_, '_> {
         if let Some(value) = self.call_of_code(tree, name, args) {
             return value;
         }
+        if let Some(value) = self.annotation(tree, word, args) {
+            return value;
+        }
         if let Some(value) = self.ptx_call(tree, name, args) {
             return value;
         }
@@ -721,6 +758,9 @@ impl Lowering<'_, '_> {
             return value;
         }
         if let Some(value) = self.conversion(tree, name, args) {
+            return value;
+        }
+        if let Some(value) = self.math_call(tree, word, args) {
             return value;
         }
         if let Some(of) = word
@@ -797,6 +837,8 @@ impl Lowering<'_, '_> {
             return known.touches == Touches::Nothing;
         }
         row.is_some_and(|row| pure(row.does))
+            || is_operator(name)
+            || floats::is_function(name, self.env.language)
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
             || (self.env.language.row().regions

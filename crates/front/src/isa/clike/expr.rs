@@ -60,6 +60,9 @@ const LEVELS: &[&[(&str, Operator)]] = &[
     ],
 ];
 
+/// The level of `+` and `-`.
+pub(super) const ADDITIVE: usize = 8;
+
 impl Parser<'_, '_> {
     /// Parses any expression, with commas.
     pub(super) fn comma(&mut self) -> Result<Expr, Failed> {
@@ -142,7 +145,7 @@ impl Parser<'_, '_> {
 
     /// Parses operators of the level `loosest` and of tighter levels. One stack frame handles all
     /// levels, so a nested expression uses little stack.
-    fn binary(&mut self, loosest: usize) -> Result<Expr, Failed> {
+    pub(super) fn binary(&mut self, loosest: usize) -> Result<Expr, Failed> {
         let mut left = self.unary()?;
         while let Some((level, op)) = self.operator(loosest) {
             self.next();
@@ -269,6 +272,10 @@ impl Parser<'_, '_> {
                 };
                 self.node(ExprKind::Int(value, ty), range, 0)
             }
+            Tok::Float(bits, format) => {
+                self.next();
+                self.node(ExprKind::Float(bits, format), range, 0)
+            }
             Tok::Punct("(") => {
                 self.next();
                 if self.tokens.peek() == Tok::Punct("{") {
@@ -281,6 +288,7 @@ impl Parser<'_, '_> {
                 self.expect(")")?;
                 Ok(inner)
             }
+            Tok::Name if self.names_instance() => self.nested(Self::instance),
             Tok::Name if self.named_cast() => self.nested(Self::cast_by_name),
             Tok::Name if self.language.cpp && self.converts() => self.nested(Self::cast_by_call),
             Tok::Name if self.language.cpp && self.is_numbered() => self.nested(Self::numbered),
@@ -421,12 +429,12 @@ impl Parser<'_, '_> {
         for conversion in format.replace("%%", "").split('%').skip(1) {
             let of = conversion
                 .trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.hlzjt".contains(c));
-            if !of.starts_with(['d', 'i', 'u', 'x', 'X', 'o', 'c', 'p']) {
-                let message = "only whole numbers and addresses are printed here";
+            if !of.starts_with(['d', 'i', 'u', 'x', 'X', 'o', 'c', 'p', 'f', 'e', 'g']) {
+                let message = "only numbers and addresses are printed here";
                 return self.fail(
                     range,
                     message,
-                    "`%d`, `%u`, `%x`, `%c` and `%p`, with lengths",
+                    "`%d`, `%u`, `%x`, `%c`, `%f` and `%p`, with lengths",
                 );
             }
             wanted += 1;

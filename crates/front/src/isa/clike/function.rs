@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
 use super::calls::{Bits, Does, In, Role, Row, legal};
+use super::floats;
 use super::groups::{SUB_GROUP_BARRIER, WORK_GROUP_BARRIER};
 use super::lower::Lowering;
 use super::place::Place;
@@ -20,8 +21,8 @@ use crate::isa::bits::{
 };
 use program::words::{FLAGS, Order};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tag, Tags,
-    Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, FloatOp, Format, Op,
+    Rounding, Scope, Space, Tag, Tags, Ty, Update,
 };
 
 /// The place of a compare-exchange's expected value.
@@ -399,6 +400,12 @@ impl Lowering<'_, '_> {
             });
             return None;
         }
+        self.beyond_the_thread(row, tree, &addr)?;
+        let float = match of.ty {
+            Type::Float(format) => Some((format, self.atomic_float(row, tree, format)?)),
+            _ => None,
+        };
+        let number = |op: BinOp| float.map_or(op, |(format, add)| BinOp::Float(add, format));
         let value = match row.does {
             Does::Fetch(op) | Does::FetchNew(op) => {
                 self.operand(row, tree, op, &of.ty, args.value)?
@@ -460,10 +467,10 @@ impl Lowering<'_, '_> {
                 });
                 return Some(Value::void());
             }
-            Does::Fetch(op) => Update::Apply(op, value),
+            Does::Fetch(op) => Update::Apply(number(op), value),
             Does::FetchNew(op) => {
-                new = Some((op, value.clone()));
-                Update::Apply(op, value)
+                new = Some((number(op), value.clone()));
+                Update::Apply(number(op), value)
             }
             Does::Step(op) => Update::Apply(op, Expr::Const(1)),
             Does::CompareExchange { weak } => {
@@ -506,6 +513,40 @@ impl Lowering<'_, '_> {
             None => old,
         };
         Some(Value::new(expr, of.ty))
+    }
+
+    /// Reports an atomic function of CUDA on memory of the thread alone: it is for global and shared
+    /// memory (CUDA C++ Programming Guide, *Atomic Functions*).
+    fn beyond_the_thread(&mut self, row: &Row, tree: &Tree, addr: &Expr) -> Option<()> {
+        let named = row.dialects == In::Cuda && row.fixed.is_some();
+        let space = addr.base().map(|loc| self.symbols.object(loc).1.space);
+        if !named || space != Some(Space::Local) {
+            return Some(());
+        }
+        let message = format!("`{}` on memory of one thread", row.name);
+        self.error("wrong-space", &tree.range, message, |d| {
+            d.label("expected an address of global or shared memory")
+        });
+        None
+    }
+
+    /// The addition of an atomic operation on a number of floating point; reports operations that
+    /// integers alone have.
+    fn atomic_float(&mut self, row: &Row, tree: &Tree, format: Format) -> Option<FloatOp> {
+        let integer = match row.does {
+            Does::Fetch(op) | Does::FetchNew(op) => op != BinOp::Add,
+            Does::Step(_) | Does::CompareAndSwap | Does::TestAndSet | Does::Clear => true,
+            _ => false,
+        };
+        if integer {
+            let name = floats::name(format);
+            let message = format!("`{}` of a `{name}` is not supported", row.name);
+            self.error("unsupported", &tree.range, message, |d| {
+                d.label("expected an addition, an exchange, or an integer")
+            });
+            return None;
+        }
+        Some(FloatOp::Add(Rounding::Nearest))
     }
 
     /// The operand of a read-modify-write, scaled to elements if the object is a pointer. Builtins

@@ -106,7 +106,7 @@ impl Lowering<'_, '_> {
             },
             ExprKind::Call(name, args) => {
                 let word = self.str(name);
-                let bare = group_word(word);
+                let bare = self.group_function(word)?;
                 let group = |domain| {
                     Some(ThreadGroup {
                         domain,
@@ -115,7 +115,6 @@ impl Lowering<'_, '_> {
                     })
                 };
                 match bare {
-                    _ if bare == word => None,
                     "this_thread_block" => group(Scope::Cta),
                     "this_cluster" => group(Scope::Cluster),
                     "this_grid" => group(Scope::Gpu),
@@ -125,6 +124,20 @@ impl Lowering<'_, '_> {
             }
             _ => None,
         }
+    }
+
+    /// A function of thread groups without its namespace, which `using namespace` may have made
+    /// superfluous; `None`: the name is another one.
+    fn group_function<'w>(&self, word: &'w str) -> Option<&'w str> {
+        let bare = group_word(word);
+        let made = [
+            "this_thread_block",
+            "this_cluster",
+            "this_grid",
+            "tiled_partition",
+            "synchronize",
+        ];
+        (bare != word || made.contains(&word)).then_some(bare)
     }
 
     fn tile(&mut self, tree: &Tree, args: &[Tree]) -> Option<ThreadGroup> {
@@ -333,16 +346,16 @@ impl Lowering<'_, '_> {
         args: &[Tree],
     ) -> Option<Value> {
         let word = self.str(name);
-        let bare = group_word(word);
         if let ("__cluster_map_shared_rank", true, [pointer, rank]) =
             (word, self.env.language.cpp, args)
         {
             return Some(self.of_block(pointer, rank));
         }
-        if !self.env.language.cpp || bare == word {
+        if !self.env.language.cpp {
             return None;
         }
-        if let ("sync", [group]) = (bare, args)
+        let bare = self.group_function(word)?;
+        if let ("sync" | "synchronize", [group]) = (bare, args)
             && let Some(group) = self.group_of(group)
         {
             self.sync(group, BarrierAction::Sync);

@@ -19,6 +19,7 @@ use super::ast::{
 };
 use super::calls::MOST_ARGUMENTS;
 use super::classes::is_pipeline_class;
+use super::instances::Instance;
 use super::lower::{Frame, Known, Lowering, Touches};
 use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};
@@ -98,26 +99,35 @@ impl Lowering<'_, '_> {
 
     /// Registers a function of the code.
     pub(super) fn function_of_code(&mut self, function: &Rc<Function>) {
+        let word = self.str(&function.result.declarator.name);
+        self.define_function(word, function);
+    }
+
+    /// Registers a function under a name; that of a member function contains the structure's.
+    pub(super) fn define_function(&mut self, word: &str, function: &Rc<Function>) {
         let name = &function.result.declarator.name;
-        let word = self.str(name);
         if function.params.len() > MOST_ARGUMENTS {
             let message = format!("`{word}` has more than {MOST_ARGUMENTS} parameters");
             self.error("unsupported", name, message, |d| d.label("expected fewer"));
             return;
         }
-        if self.functions.contains_key(word) {
+        let again = self
+            .functions
+            .get(word)
+            .is_some_and(|known| !self.env.language.cpp || self.is_defined(known, function));
+        if again {
             self.error(
                 "duplicate-name",
                 name,
                 format!("there is a function `{word}` before"),
-                |d| {
-                    d.label("expected another name")
-                        .note("functions are not overloaded here")
-                },
+                |d| d.label("expected another name, or other types of parameters"),
             );
             return;
         }
-        let touches = self.touches_of_function(function);
+        let touches = match word.contains("::") {
+            true => Touches::Everything,
+            false => self.touches_of_function(function),
+        };
         let by_reference = |d: &Declarator| d.reference;
         let written = function
             .params
@@ -127,11 +137,32 @@ impl Lowering<'_, '_> {
         let structure = self.known_structure(&function.result);
         let known = Known {
             function: function.clone(),
+            others: Vec::new(),
             touches,
             written,
             structure,
         };
-        self.functions.insert(word.to_string(), known);
+        match self.functions.get_mut(word) {
+            Some(first) => first.overload(known),
+            None => drop(self.functions.insert(word.to_string(), known)),
+        }
+    }
+
+    /// Whether a function of the name has the same types of parameters, by their words.
+    fn is_defined(&self, known: &Known, function: &Function) -> bool {
+        let words = |f: &Function| -> Vec<(String, usize, usize)> {
+            let of = |p: &TypeName| {
+                (
+                    self.str(&p.specifiers.range).to_owned(),
+                    p.declarator.pointers.len(),
+                    p.declarator.arrays.len(),
+                )
+            };
+            f.params.iter().map(of).collect()
+        };
+        std::iter::once(&known.function)
+            .chain(&known.others)
+            .any(|f| words(f) == words(function) && f.template.len() == function.template.len())
     }
 
     /// The accesses of a function beyond its parameters and variables.
@@ -227,17 +258,19 @@ impl Lowering<'_, '_> {
         }
         self.scopes.enter();
         self.outermost = self.scopes.depth();
-        for param in &kernel.params {
-            self.bind_parameter(param, &kernel.body);
+        if self.bind_template_of_kernel(kernel) {
+            for param in &kernel.params {
+                self.bind_parameter(param, &kernel.body);
+            }
+            self.statements(&kernel.body);
         }
-        self.statements(&kernel.body);
         self.scopes.leave();
     }
 
     fn bind_parameter(&mut self, param: &super::ast::TypeName, body: &[Stmt]) {
         let name = &param.declarator.name;
         let word = self.str(name);
-        let Some(of) = self.parameter(param, false) else {
+        let Some(of) = self.parameter(param, true) else {
             return;
         };
         if word.is_empty() {
@@ -247,6 +280,12 @@ impl Lowering<'_, '_> {
         if let Some(Binding::Register(given)) = self.scopes.find(word).cloned() {
             let value = self.given_value(given.reg, &given.of.ty);
             let expr = self.assignable(&value, &of.ty, name);
+            if self.addressed.contains(word) {
+                if let Some(binding) = self.parameter_in_memory(word, of, expr, name) {
+                    self.scopes.bind(word, binding);
+                }
+                return;
+            }
             if !changed {
                 // Without changes, the parameter keeps the value from the test.
                 self.scopes
@@ -274,6 +313,10 @@ impl Lowering<'_, '_> {
             return;
         };
         let there = self.as_the_parameter_says(loc, &of, param.declarator.reference);
+        if matches!(of.ty, Type::Struct(_)) && !param.declarator.reference {
+            self.structure_given(name, (Expr::Address(loc), there), of);
+            return;
+        }
         if param.declarator.reference {
             self.refer_to(name, Place::Memory(Expr::Address(loc), there), of, name);
             return;
@@ -309,6 +352,21 @@ impl Lowering<'_, '_> {
             }
         };
         self.scopes.bind(word, binding);
+    }
+
+    /// Binds a structure that a kernel takes by value: each thread has a copy of what the test gives.
+    fn structure_given(
+        &mut self,
+        name: &Range<usize>,
+        (from, there): (Expr, Qualified),
+        of: Qualified,
+    ) {
+        let word = self.str(name);
+        let Some(at) = self.unnamed(&format!("{word}()"), &of, name) else {
+            return;
+        };
+        self.copy_members((at.clone(), of.clone()), (from, there), name);
+        self.scopes.bind(word, Binding::Memory(at, of));
     }
 
     /// The type of the memory that a kernel parameter is bound to. If the test declares only an
@@ -412,21 +470,28 @@ impl Lowering<'_, '_> {
         args: &[Tree],
     ) -> Option<Value> {
         let word = self.str(name);
-        let known = self.functions.get(word)?.clone();
-        let function = known.function;
-        if args.len() != function.params.len() {
-            let message = format!(
-                "`{word}` takes {} arguments, {} given",
-                function.params.len(),
-                args.len()
-            );
-            self.error("wrong-operands", &tree.range, message, |d| {
-                d.label("expected an argument per parameter")
-            });
-            return Some(self.nothing());
+        if let Some((known, receiver)) = self.method_of_this(word) {
+            return self.call_function(tree, name, (&known, Some(receiver)), args);
         }
+        let known = self.functions.get(word)?.clone();
+        self.call_function(tree, name, (&known, None), args)
+    }
+
+    /// Lowers a call of a function; of a member function, for an object.
+    pub(super) fn call_function(
+        &mut self,
+        tree: &Tree,
+        name: &Range<usize>,
+        (known, receiver): (&Known, Option<(Expr, Qualified)>),
+        args: &[Tree],
+    ) -> Option<Value> {
+        let word = self.str(name);
+        let Some((function, instance)) = self.function_for(tree, name, known, args) else {
+            return Some(self.nothing());
+        };
+        let definition = function.result.declarator.name.start;
         let kernel = function.result.specifiers.has(Storage::Kernel).is_some();
-        let recursive = self.frames.iter().any(|frame| frame.name == word);
+        let recursive = self.frames.iter().any(|frame| frame.at == definition);
         self.calls += 1;
         let long = self.code.len() > LONGEST || self.calls > MOST_CALLS;
         if kernel || recursive || long || self.depth > DEEPEST {
@@ -451,7 +516,7 @@ impl Lowering<'_, '_> {
             self.error("unsupported", &tree.range, message, |d| d.label(label));
             return Some(self.nothing());
         }
-        let result = self.named_type(&function.result)?;
+        let result = self.in_instance(&instance, |l| l.named_type(&function.result))?;
         if function.result.declarator.reference {
             self.error(
                 "unsupported",
@@ -464,8 +529,8 @@ impl Lowering<'_, '_> {
         let bindings: Vec<Option<Binding>> = function
             .params
             .iter()
-            .zip(args)
-            .map(|(param, arg)| self.argument_of(param, arg, &function.body))
+            .zip(args.iter().chain(defaults(&function, args.len())))
+            .map(|(param, arg)| self.argument_of(param, &instance, arg, &function.body))
             .collect();
         let dst = result.word().map(|ty| self.temporary(ty));
         let place = match result.ty {
@@ -487,6 +552,12 @@ impl Lowering<'_, '_> {
             );
         }
         let base = self.scopes.enter_function();
+        for (word, binding) in &instance {
+            self.scopes.bind(word, binding.clone());
+        }
+        if let Some((at, of)) = receiver {
+            self.bind_members(at, &of);
+        }
         for (param, binding) in function.params.iter().zip(bindings) {
             let word = self.str(&param.declarator.name);
             if let Some(binding) = binding {
@@ -496,6 +567,7 @@ impl Lowering<'_, '_> {
         let at = place.as_ref().map(|place| place.0.clone());
         let frame = Frame {
             name: word.to_string(),
+            at: definition,
             result: result.clone(),
             dst,
             place,
@@ -510,10 +582,24 @@ impl Lowering<'_, '_> {
         })
     }
 
+    /// Memory of the thread for a parameter with an address that the function takes.
+    fn parameter_in_memory(
+        &mut self,
+        word: &str,
+        of: Qualified,
+        value: Expr,
+        range: &Range<usize>,
+    ) -> Option<Binding> {
+        let at = self.unnamed(word, &of, range)?;
+        self.write(&Place::Memory(at.clone(), of.clone()), value);
+        Some(Binding::Memory(at, of))
+    }
+
     /// Binds a parameter for one call.
     fn argument_of(
         &mut self,
         param: &super::ast::TypeName,
+        instance: &Instance,
         arg: &Tree,
         body: &[Stmt],
     ) -> Option<Binding> {
@@ -526,7 +612,7 @@ impl Lowering<'_, '_> {
         {
             return self.pipeline_given(self.str(range), arg);
         }
-        let of = self.parameter(param, true)?;
+        let of = self.in_instance(instance, |l| l.parameter(param, true))?;
         if matches!(of.ty, Type::Struct(_)) && !param.declarator.reference {
             let word = self.str(&param.declarator.name);
             let at = self.unnamed(if word.is_empty() { "()" } else { word }, &of, &arg.range)?;
@@ -540,6 +626,9 @@ impl Lowering<'_, '_> {
         let word = self.str(&param.declarator.name);
         let value = self.scalar(arg);
         let expr = self.assignable(&value, &of.ty, &arg.range);
+        if self.addressed.contains(word) {
+            return self.parameter_in_memory(word, of, expr, &arg.range);
+        }
         let fixed = matches!(expr, Expr::Const(_) | Expr::Address(_));
         if fixed && !changes(body, word, &|range| self.str(range)) {
             return Some(Binding::Constant(Value::new(expr, of.ty)));
@@ -555,6 +644,11 @@ impl Lowering<'_, '_> {
             known: None,
         }))
     }
+}
+
+/// The default arguments for the parameters behind the ones that a call gives.
+fn defaults(function: &Function, given: usize) -> impl Iterator<Item = &Tree> {
+    function.defaults.iter().skip(given).flatten()
 }
 
 /// Whether statements may change a variable, or refer to it.
@@ -601,7 +695,7 @@ fn parts<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
             init.iter().chain(step).for_each(|s| f(s));
             f(body);
         }
-        StmtKind::Switch { body, .. } => f(body),
+        StmtKind::Switch { body, .. } | StmtKind::Elements { body, .. } => f(body),
         StmtKind::Block(all) => all.iter().for_each(f),
         StmtKind::Instance { barrier, .. } => f(barrier),
         _ => {}
@@ -612,6 +706,9 @@ fn parts<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
 fn declared<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Declarator)) {
     if let StmtKind::Declare(declaration) = &stmt.kind {
         declaration.all.iter().for_each(|d| f(&d.declarator));
+    }
+    if let StmtKind::Elements { element, .. } = &stmt.kind {
+        f(&element.declarator);
     }
     parts(stmt, &mut |part| declared(part, f));
 }
@@ -624,8 +721,10 @@ fn is_plain(name: &TypeName) -> bool {
         .pointers
         .iter()
         .all(|p| !p.volatile && !p.atomic);
-    matches!(of.base, Base::Void | Base::Bool | Base::Int(_))
-        && !of.of_base.volatile
+    matches!(
+        of.base,
+        Base::Void | Base::Bool | Base::Int(_) | Base::Float(_)
+    ) && !of.of_base.volatile
         && !of.of_base.atomic
         && pointers
 }
@@ -634,8 +733,10 @@ fn is_plain(name: &TypeName) -> bool {
 fn points_plainly(stmt: &Stmt, plain: &mut bool) {
     if let StmtKind::Declare(declaration) = &stmt.kind {
         let of = &declaration.specifiers;
-        *plain &= matches!(of.base, Base::Bool | Base::Int(_) | Base::Auto)
-            && !of.of_base.volatile
+        *plain &= matches!(
+            of.base,
+            Base::Bool | Base::Int(_) | Base::Float(_) | Base::Auto
+        ) && !of.of_base.volatile
             && !of.of_base.atomic;
         *plain &= declaration.all.iter().all(|d| {
             d.declarator
@@ -650,7 +751,10 @@ fn points_plainly(stmt: &Stmt, plain: &mut bool) {
 /// Clears `pure` if a statement does more than its expressions, or declares more than registers.
 fn acts(stmt: &Stmt, pure: &mut bool) {
     match &stmt.kind {
-        StmtKind::Assembly(_) | StmtKind::Host(_) | StmtKind::Instance { .. } => *pure = false,
+        StmtKind::Assembly(_)
+        | StmtKind::Host(_)
+        | StmtKind::Instance { .. }
+        | StmtKind::Elements { .. } => *pure = false,
         StmtKind::Declare(declaration) => {
             let of = &declaration.specifiers;
             *pure &= declaration

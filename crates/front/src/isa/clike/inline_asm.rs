@@ -561,7 +561,7 @@ impl Lowering<'_, '_> {
         let reg = self.temporary(ty);
         self.push(Op::Assign {
             dst: reg,
-            value: value.fit(ty),
+            value: value.bits(ty),
         });
         let target = value.target().and_then(|to| to.word());
         let base = value

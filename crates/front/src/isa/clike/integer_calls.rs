@@ -7,10 +7,11 @@
 use std::ops::Range;
 
 use super::ast::Expr as Tree;
+use super::floats;
 use super::integer::{Computed, cmp, limits, select};
 use super::lower::Lowering;
 use super::types::{Type, Value, folded};
-use super::words::{has_type, type_named};
+use super::words::{column, has_type, type_named};
 use program::{CmpOp, Expr, Ty};
 
 impl Lowering<'_, '_> {
@@ -96,6 +97,10 @@ impl Lowering<'_, '_> {
         let dialect = self.env.language.dialect;
         let known =
             dialect.row().regions && has_type(named, dialect) && !matches!(named, "bool" | "_Bool");
+        let float = floats::named(named, column(dialect)).filter(|_| dialect.row().regions);
+        if let Some(format) = float {
+            return Some(self.as_float(tree, format, same_bits, args));
+        }
         let (ty, _) = type_named(named).filter(|(_, atomic)| known && !atomic)?;
         let [arg] = args else {
             self.error(
@@ -108,6 +113,17 @@ impl Lowering<'_, '_> {
         };
         let value = self.scalar(arg);
         let from = value.word();
+        if let (Type::Float(format), true) = (&value.ty, !same_bits || from.bits == ty.bits) {
+            let expr = match same_bits {
+                true => Value::of(value.expr, from).fit(ty),
+                // Without a mode, a conversion to an integer rounds towards zero.
+                false if rounding.is_none() || word.ends_with("_rtz") => {
+                    floats::to_integer(*format, ty, &value.expr)
+                }
+                false => return None,
+            };
+            return Some(Value::of(expr, ty));
+        }
         if value.ty.promoted().is_none()
             || (same_bits && (from.bits != ty.bits || value.ty == Type::Bool))
         {

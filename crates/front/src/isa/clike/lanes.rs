@@ -17,9 +17,9 @@
 use super::ast::Expr as Tree;
 use super::function::Args;
 use super::lower::Lowering;
-use super::types::Value;
+use super::types::{Type, Value};
 use crate::isa::ptx::{LaneSet, LaneValues, ShuffleMode, ShuffleSources, equal, fold};
-use program::{BinOp, CmpOp, Expr, Op, Scope, Tag, Tags, Ty};
+use program::{BinOp, Expr, Op, Scope, Tag, Tags, Ty};
 
 /// The result that a thread computes from the values of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,25 @@ impl Lowering<'_, '_> {
         args: Args,
     ) -> Option<Value> {
         let value = args.value?;
+        let float = matches!(value.ty, Type::Float(_)).then(|| value.ty.clone());
+        let moves = matches!(handed, Handed::Shuffle(_) | Handed::Broadcast);
+        let computes = matches!(
+            handed,
+            Handed::Before(_) | Handed::UpTo(_) | Handed::Reduced(_)
+        );
+        if float.is_some() && (computes || (moves && value.word().bits < 32)) {
+            let name = value.ty.name();
+            self.error(
+                "unsupported",
+                &tree.range,
+                format!("this function of a `{name}` is not supported"),
+                |d| {
+                    d.label("expected an integer")
+                        .note("in which order numbers of floating point are added is left open")
+                },
+            );
+            return None;
+        }
         let seat = if group == Scope::Warp {
             self.env.warp
         } else {
@@ -120,15 +139,7 @@ impl Lowering<'_, '_> {
         let lanes = LaneSet::new(group, seat, args.lanes.unwrap_or(Expr::Const(-1)));
         let flag = matches!(handed, Handed::All | Handed::Any | Handed::Ballot);
         let (ty, brought) = if flag {
-            (
-                Ty::U32,
-                Expr::Cmp(
-                    CmpOp::Ne,
-                    value.word(),
-                    value.expr.clone().into(),
-                    Expr::Const(0).into(),
-                ),
-            )
+            (Ty::U32, value.is_true())
         } else {
             // Narrow types are promoted.
             let ty = if value.word().bits < 32 {
@@ -138,7 +149,10 @@ impl Lowering<'_, '_> {
             };
             (ty, Expr::Cast(ty, value.expr.clone().into()))
         };
-        let lane = args.lane.map_or(Expr::Const(0), |lane| lane.expr);
+        let lane = args.lane.map_or(Expr::Const(0), |lane| match lane.ty {
+            Type::Float(_) => lane.fit(Ty::S32),
+            _ => lane.expr,
+        });
         let all = lanes.possible();
         let (result, ty) = match handed {
             Handed::Shuffle(mode) => {
@@ -208,7 +222,10 @@ impl Lowering<'_, '_> {
         };
         let dst = self.temporary(ty);
         self.push(Op::Assign { dst, value: result });
-        Some(Value::of(Expr::Reg(dst), ty))
+        Some(match float.filter(|_| moves) {
+            Some(float) => Value::new(Expr::Reg(dst), float),
+            None => Value::of(Expr::Reg(dst), ty),
+        })
     }
 }
 

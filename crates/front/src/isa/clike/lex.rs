@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use diag::{MappedText, Sink, Token};
-use program::Ty;
+use program::{Format, Ty};
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(super) enum Tok {
     Name,
     /// An integer or character, with the type that its spelling implies.
     Int(i64, Ty),
+    /// The bits of a number of floating point.
+    Float(i64, Format),
     /// A string, quotes included.
     Str,
     /// An operator or a bracket, as written.
@@ -79,16 +81,8 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
             at = end;
             continue;
         } else if let Some(len) = floating(rest) {
-            sink.error(
-                "unsupported",
-                text.span(at..at + len),
-                "floating-point numbers are not supported",
-                |d| {
-                    d.label("the language has them, Fencepost does not")
-                        .help("use integers: orders and races do not depend on it")
-                },
-            );
-            tokens.push(Token::new(Tok::Int(0, Ty::S32), at..at + len));
+            let tok = number(text, &(at..at + len), sink);
+            tokens.push(Token::new(tok, at..at + len));
             at += len;
             continue;
         } else if c.is_ascii_digit() && cpp {
@@ -206,6 +200,39 @@ fn floating(text: &str) -> Option<usize> {
         .map_or(0, |_| 1);
     let of_floats = len > first || (!hex && text[len..].starts_with(['f', 'F']));
     of_floats.then_some(len + if len > first { suffix } else { 1 })
+}
+
+/// A number of floating point: of type `float` with the suffix `f`, of type `double` without one.
+fn number(text: &MappedText, range: &Range<usize>, sink: &mut Sink) -> Tok {
+    let word = text.as_str()[range.clone()].replace('\'', "");
+    let hex = word.starts_with("0x") || word.starts_with("0X");
+    let digits = word.trim_end_matches(['f', 'F']);
+    let suffixes = word.len() - digits.len();
+    let value = match (hex, suffixes) {
+        (false, 0) => digits.parse::<f64>().ok().map(double),
+        (false, 1) => digits.parse::<f32>().ok().map(single),
+        _ => None,
+    };
+    value.unwrap_or_else(|| {
+        sink.error(
+            "unsupported",
+            text.span(range.clone()),
+            "this floating-point number is not supported",
+            |d| {
+                d.label("expected one such as `1.5`, `1.5f` or `1e-3`")
+                    .help("write it in decimal, as a `float` or a `double`")
+            },
+        );
+        double(0.0)
+    })
+}
+
+fn double(value: f64) -> Tok {
+    Tok::Float(value.to_bits() as i64, Format::DOUBLE)
+}
+
+fn single(value: f32) -> Tok {
+    Tok::Float(i64::from(value.to_bits()), Format::SINGLE)
 }
 
 /// The end of a string; the text begins with its contents.

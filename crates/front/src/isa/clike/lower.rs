@@ -4,19 +4,22 @@
 //! - Errors never stop the walk: one pass reports all errors of a thread.
 //! - The walk fills in every branch target before it ends.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ast::{Expr as Tree, ExprKind, Function, Initial, Stmt, StmtKind};
+use super::addressed::addressed;
+use super::ast::{Expr as Tree, ExprKind, Function, Initial, Stmt, StmtKind, TypeName};
 use super::host::HostState;
+use super::place::Place;
 use super::scope::{Binding, Scopes, Variable};
 use super::types::{Qualified, Type, Value, fold};
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use diag::{Diagnostic, Sink, Span};
 use program::{
-    Access, CmpOp, Element, Expr, Init, Instr, InstrId, LocId, Op, RegId, Register, Space, Tags, Ty,
+    Access, BinOp, CmpOp, Element, Expr, Init, Instr, InstrId, LocId, Op, RegId, Register, Space,
+    Tags, Ty,
 };
 
 /// The target of a branch before the walk fills it in.
@@ -35,6 +38,8 @@ struct Exits {
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) name: String,
+    /// The position of its definition in the text.
+    pub(super) at: usize,
     /// The return type, and the register for the result.
     pub(super) result: Qualified,
     pub(super) dst: Option<RegId>,
@@ -58,12 +63,31 @@ pub(super) enum Touches {
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) function: Rc<Function>,
+    /// C++: other functions of the name.
+    pub(super) others: Vec<Rc<Function>>,
     /// Its accesses beyond its own variables.
     pub(super) touches: Touches,
     /// For each parameter, whether it is a C++ reference that the function may write to.
     pub(super) written: Vec<bool>,
     /// The structure that it returns, if any.
     pub(super) structure: Option<Type>,
+}
+
+impl Known {
+    /// Adds a function of the same name.
+    pub(super) fn overload(&mut self, other: Known) {
+        self.touches = self.touches.max(other.touches);
+        for (n, written) in other.written.into_iter().enumerate() {
+            match self.written.get_mut(n) {
+                Some(all) => *all |= written,
+                None => self.written.push(written),
+            }
+        }
+        if self.structure != other.structure {
+            self.structure = None;
+        }
+        self.others.push(other.function);
+    }
 }
 
 /// The state of lowering one thread.
@@ -111,6 +135,8 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) last: InstrId,
     /// The number of the label before a barrier.
     pub(super) instance: Option<i64>,
+    /// The names of variables with an address that the code takes.
+    pub(super) addressed: HashSet<&'a str>,
     /// The current declarations are outside of all functions, next to a kernel.
     pub(super) outside: bool,
 }
@@ -150,6 +176,7 @@ impl<'a, 's> Lowering<'a, 's> {
             current: Default::default(),
             last: InstrId::default(),
             instance: None,
+            addressed: addressed(unit),
             outside: false,
         }
     }
@@ -315,7 +342,8 @@ impl<'a> Lowering<'a, '_> {
                 let register = &mut self.regs[usize::from(given.reg.0)];
                 register.ty = machine;
                 if let Init::Int(v) = &mut register.init {
-                    *v = machine.wrap(*v);
+                    let value = Value::int(*v).converted(ty).expr;
+                    *v = fold(&value).unwrap_or(machine.wrap(*v));
                 }
                 return (given.reg, true);
             }
@@ -518,7 +546,23 @@ impl<'a> Lowering<'a, '_> {
                     );
                 }
             }
-            StmtKind::If { cond, then, other } => {
+            StmtKind::If {
+                constant: true,
+                cond,
+                then,
+                other,
+            } => {
+                self.at(&cond.range);
+                let taken = match self.fixed_as(cond, "this condition", |_| true) {
+                    Some(0) => other.as_deref(),
+                    Some(_) => Some(&**then),
+                    None => None,
+                };
+                taken.into_iter().for_each(|stmt| self.block(stmt));
+            }
+            StmtKind::If {
+                cond, then, other, ..
+            } => {
                 let skip = self.unless(cond);
                 let taken = match &self.code[skip].op {
                     Op::Branch { cond, .. } => fold(cond).map(|c| c == 0),
@@ -556,6 +600,16 @@ impl<'a> Lowering<'a, '_> {
                     self.statement(init);
                 }
                 self.repeat(cond.as_ref(), step.as_deref(), body, *test_last);
+                self.scopes.leave();
+            }
+            StmtKind::Elements {
+                element,
+                over,
+                body,
+            } => {
+                self.at(&over.range);
+                self.scopes.enter();
+                self.elements(element, over, body);
                 self.scopes.leave();
             }
             StmtKind::Switch { value, body } => self.switch(value, body),
@@ -666,6 +720,61 @@ impl<'a> Lowering<'a, '_> {
         self.patch(back, head);
         let end = self.code.len();
         for at in out.into_iter().chain(last).chain(exits.breaks) {
+            self.patch(at, end);
+        }
+        for at in exits.continues {
+            self.patch(at, next);
+        }
+    }
+
+    /// `for (int v : a) body`: the body for each element of an array.
+    fn elements(&mut self, element: &TypeName, over: &Tree, body: &Stmt) {
+        let array = self.type_of_place(over).map(|of| of.ty);
+        let Some(Type::Array(of, n)) = array else {
+            self.error("unsupported", &over.range, "this is no array", |d| {
+                d.label("expected an array, with its size")
+                    .help("count with an index")
+            });
+            return;
+        };
+        let first = self.eval(over).expr;
+        let first = self.stable(first);
+        let index = self.hidden_register("", &Type::Int(Ty::WORD));
+        self.push(Op::Assign {
+            dst: index,
+            value: Expr::Const(0),
+        });
+        let head = self.code.len();
+        let here = |op, a: Expr, b: i64| Expr::Bin(op, Ty::WORD, a.into(), Expr::Const(b).into());
+        let out = self.branch(Expr::Cmp(
+            CmpOp::Ge,
+            Ty::WORD,
+            Expr::Reg(index).into(),
+            Expr::Const(i64::from(n)).into(),
+        ));
+        let distance = here(BinOp::Mul, Expr::Reg(index), of.ty.size() as i64);
+        let at = Expr::Bin(BinOp::Add, Ty::WORD, first.into(), distance.into());
+        self.exits.push(Exits::default());
+        self.host.paths.enter(None);
+        self.scopes.enter();
+        self.element(
+            element,
+            Place::Memory(at, Qualified::clone(&of)),
+            &over.range,
+        );
+        self.statement(body);
+        self.scopes.leave();
+        self.host.paths.exit(None);
+        let exits = self.exits.pop().unwrap_or_default();
+        let next = self.code.len();
+        self.push(Op::Assign {
+            dst: index,
+            value: here(BinOp::Add, Expr::Reg(index), 1),
+        });
+        let back = self.branch(Expr::Const(1));
+        self.patch(back, head);
+        let end = self.code.len();
+        for at in exits.breaks.into_iter().chain([out]) {
             self.patch(at, end);
         }
         for at in exits.continues {

@@ -300,6 +300,7 @@ impl<'a> Lowering<'a, '_> {
                 _ => None,
             },
             boolean: element.ty.is_boolean(),
+            floating: matches!(element.ty, Type::Float(_)),
             of_code: true,
             ..Object::scalar(0)
         }

@@ -14,6 +14,10 @@
 //! - `calls` has the table of functions; a new function is one row there.
 //! - `cpp`, `cuda` and `cuda_calls` have the constructs that only CUDA C++ has; `classes`,
 //!   `objects` and `pipelines` the objects of its library; `groups` the groups of threads.
+//! - `templates` parses templates, `instances` chooses the function of a call, `members` has the
+//!   member functions.
+//! - `floats` computes with numbers of floating point, `annotations` has those of verifiers.
+//! - `addressed` finds the variables that are memory.
 //! - `host` has the calls of the runtime by host code, `coordinates` the position of a thread in
 //!   its kernel.
 //!
@@ -24,7 +28,7 @@
 //!   plainly, without an atomic write.
 //!
 //! # Where we differ
-//! - A variable of a thread is a register: it has no address.
+//! - A variable of a thread is a register, and has no address, unless the code takes it.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -33,12 +37,16 @@ use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, Span};
 use program::{GroupSeat, Init, Instr, MemoryKind, Register, Space, Ty};
 
+mod addressed;
+mod annotations;
 mod ast;
 mod calls;
 mod classes;
 mod conditional;
 mod coordinates;
 mod cpp;
+#[cfg(test)]
+mod cpp_tests;
 mod cuda;
 mod cuda_calls;
 mod decl;
@@ -46,6 +54,7 @@ mod declare;
 mod effects;
 mod eval;
 mod expr;
+mod floats;
 mod function;
 mod groups;
 pub mod host;
@@ -53,12 +62,14 @@ mod host_calls;
 mod initialisers;
 mod inline;
 mod inline_asm;
+mod instances;
 mod integer;
 mod integer_calls;
 mod lanes;
 mod language;
 mod lex;
 mod lower;
+mod members;
 mod memory;
 mod objects;
 mod parse;
@@ -69,6 +80,7 @@ mod ptx_calls;
 mod ptx_forms;
 mod refused;
 mod scope;
+mod templates;
 #[cfg(test)]
 mod tests;
 mod type_names;
@@ -85,6 +97,7 @@ pub use types::Record;
 pub struct Unit {
     text: MappedText,
     stmts: Vec<ast::Stmt>,
+    instances: templates::Instances,
     broken: bool,
 }
 
@@ -133,10 +146,11 @@ impl Unit {
     pub fn parse(text: MappedText, language: &'static Language, sink: &mut Sink) -> Unit {
         let errors = sink.errors();
         let text = preprocess::preprocess(text, language.dialect, sink);
-        let stmts = parse::statements(&text, language, sink);
+        let (stmts, instances) = parse::statements(&text, language, sink);
         Unit {
             text,
             stmts,
+            instances,
             broken: sink.errors() > errors,
         }
     }
@@ -193,9 +207,15 @@ pub fn declare_votes(symbols: &mut Symbols, sink: &mut Sink) {
     symbols.declare(groups::VOTES, Span::default(), kind, sink);
 }
 
-/// The integer type of that name, and whether it is atomic.
+/// The type of that name as an integer of its bits, and whether it is atomic.
 pub fn type_named(name: &str) -> Option<(Ty, bool)> {
-    words::type_named(name)
+    let float = || floats::named_anywhere(name).map(|format| (floats::word(format), false));
+    words::type_named(name).or_else(float)
+}
+
+/// Whether a type of that name holds numbers of floating point.
+pub fn is_floating(name: &str) -> bool {
+    floats::named_anywhere(name).is_some()
 }
 
 /// Whether 0 and 1 are the only values of a type, or of the objects of a class.

@@ -5,13 +5,15 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::rc::Rc;
 
-use super::ast::{Expr, ExprKind, Stmt, StmtKind};
+use super::ast::{Declarator, Expr, ExprKind, Function, Specifiers, Stmt, StmtKind, TypeName};
 use super::host_calls::begins;
 use super::inline_asm;
 use super::language::Language;
 use super::lex::{Tok, tokens};
 use super::refused::class;
+use super::templates::{Instances, TemplateParameter};
 use super::words::is_keyword;
 use diag::{Cursor, MAX_NESTING, MappedText, Sink, Token};
 use program::BinOp;
@@ -24,6 +26,13 @@ pub(super) struct Parser<'a, 's> {
     pub(super) types: HashSet<&'a str>,
     /// Other names that the code declared.
     pub(super) variables: HashSet<&'a str>,
+    /// Names of function templates, and the arguments that the code gives them.
+    pub(super) templates: HashSet<&'a str>,
+    pub(super) instances: Instances,
+    /// The parameters of the template that begins here.
+    pub(super) pending: Vec<TemplateParameter>,
+    /// The functions of the structure that is being read.
+    pub(super) methods: Vec<Rc<Function>>,
     pub(super) tokens: Cursor<Tok>,
     pub(super) sink: &'s mut Sink,
 }
@@ -52,13 +61,17 @@ pub(super) fn statements(
     text: &MappedText,
     language: &'static Language,
     sink: &mut Sink,
-) -> Vec<Stmt> {
+) -> (Vec<Stmt>, Instances) {
     let tokens = Cursor::new(tokens(text, language.cpp, sink));
     let mut parser = Parser {
         text,
         language,
         types: HashSet::new(),
         variables: HashSet::new(),
+        templates: HashSet::new(),
+        instances: Instances::default(),
+        pending: Vec::new(),
+        methods: Vec::new(),
         tokens,
         sink,
     };
@@ -66,7 +79,7 @@ pub(super) fn statements(
     while parser.tokens.peek() != Tok::End {
         parser.one(&mut all);
     }
-    all
+    (all, parser.instances)
 }
 
 impl<'a> Parser<'a, '_> {
@@ -227,6 +240,13 @@ impl<'a> Parser<'a, '_> {
             return self.refuse(what, instead);
         }
         self.attributes()?;
+        if self.language.cpp && self.word() == "template" && !self.in_block() {
+            let kind = self.template_declaration()?;
+            return Ok(Stmt {
+                kind,
+                range: start..self.tokens.last().range.end,
+            });
+        }
         let labelled = self.tokens.peek_at(1) == Tok::Punct(":");
         if self.tokens.peek() == Tok::Name && !labelled && !self.names_class(0) {
             let assigned = |sign: &str| ASSIGNMENTS.iter().any(|a| a.0 == sign);
@@ -248,11 +268,9 @@ impl<'a> Parser<'a, '_> {
             (Tok::Punct("{"), _) => self.block()?,
             (_, "if") => {
                 self.next();
-                if self.language.cpp && self.word() == "constexpr" {
-                    return self.refuse(
-                        "choices of the compiler are",
-                        "write the branch that is meant, or `#if`",
-                    );
+                let constant = self.language.cpp && self.word() == "constexpr";
+                if constant {
+                    self.next();
                 }
                 let (before, cond) = self.head(true)?;
                 let then = Box::new(self.statement()?);
@@ -262,7 +280,13 @@ impl<'a> Parser<'a, '_> {
                 } else {
                     None
                 };
-                self.behind(before, StmtKind::If { cond, then, other }, start)
+                let choice = StmtKind::If {
+                    constant,
+                    cond,
+                    then,
+                    other,
+                };
+                self.behind(before, choice, start)
             }
             (_, "while") => {
                 self.next();
@@ -286,6 +310,7 @@ impl<'a> Parser<'a, '_> {
                         let (goes_on, leaves) =
                             (at(StmtKind::Empty).into(), at(StmtKind::Break).into());
                         let test = StmtKind::If {
+                            constant: false,
                             cond,
                             then: goes_on,
                             other: Some(leaves),
@@ -586,6 +611,24 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
+    /// `a) body` of `for (int v : a) body`.
+    fn over_elements(&mut self, specifiers: Specifiers, element: Declarator) -> Parsed<StmtKind> {
+        let word = self.str(&element.name);
+        self.variables.insert(word);
+        let over = self.comma()?;
+        self.expect(")")?;
+        let body = Box::new(self.statement()?);
+        let element = TypeName {
+            specifiers,
+            declarator: element,
+        };
+        Ok(StmtKind::Elements {
+            element: element.into(),
+            over,
+            body,
+        })
+    }
+
     fn for_loop(&mut self) -> Parsed<StmtKind> {
         self.next();
         self.expect("(")?;
@@ -595,8 +638,8 @@ impl<'a> Parser<'a, '_> {
             _ if self.declares() => {
                 let specifiers = self.specifiers()?;
                 let first = self.declarator(true)?;
-                if self.language.cpp && self.tokens.peek() == Tok::Punct(":") {
-                    return self.refuse("loops over ranges are", "count with an index");
+                if self.language.cpp && self.eat(":") {
+                    return self.over_elements(specifiers, first);
                 }
                 Some(StmtKind::Declare(self.declarators(specifiers, first)?))
             }

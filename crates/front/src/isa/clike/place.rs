@@ -14,6 +14,7 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind, TypeName};
+use super::floats;
 use super::lower::Lowering;
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Record, Type, Value};
@@ -62,9 +63,10 @@ impl Lowering<'_, '_> {
         if let Some(Record(ty)) = &object.record {
             return ty.clone().into();
         }
-        let ty = match object.boolean {
-            true => Type::Bool,
-            false => Type::Int(self.symbols.ty(loc)),
+        let ty = match (object.boolean, object.floating) {
+            (true, _) => Type::Bool,
+            (_, true) => Type::Float(floats::of_bits(self.symbols.ty(loc).bits)),
+            _ => Type::Int(self.symbols.ty(loc)),
         };
         let ty = match object.class {
             Some(class) if self.env.language.cpp => Type::Object(class, ty.into()),
@@ -320,6 +322,16 @@ impl Lowering<'_, '_> {
             }
         };
         let Some((from, there)) = from else { return };
+        self.copy_members((to, of), (from, there), range);
+    }
+
+    /// Copies the members of a structure in memory to another one.
+    pub(super) fn copy_members(
+        &mut self,
+        (to, of): (Expr, Qualified),
+        (from, there): (Expr, Qualified),
+        range: &Range<usize>,
+    ) {
         if of.ty != there.ty {
             let (a, b) = (there.ty.name(), of.ty.name());
             self.error(
@@ -410,10 +422,8 @@ impl Lowering<'_, '_> {
 
     fn no_address(&mut self, range: &Range<usize>) {
         self.error("wrong-operand", range, "only memory has an address", |d| {
-            d.label("expected a location or an element of one").note(
-                "a variable of a thread is a register here; `&r` of one is understood as the expected value of a \
-                 compare-exchange",
-            )
+            d.label("expected a variable, a location or an element of one")
+                .note("the value of an expression has none, nor has a constant")
         });
     }
 
@@ -668,6 +678,9 @@ impl Lowering<'_, '_> {
             }
             (Some(_), Some(_)) => match (&to.ty, &from.ty) {
                 (Type::Pointer(x), Type::Pointer(y)) if x != y => {
+                    Some(format!("a `{}*` is no `{}*`", from.ty.name(), to.ty.name()))
+                }
+                (Type::Float(_), x) | (x, Type::Float(_)) if !matches!(x, Type::Float(_)) => {
                     Some(format!("a `{}*` is no `{}*`", from.ty.name(), to.ty.name()))
                 }
                 (Type::Pointer(_), x) | (x, Type::Pointer(_)) if !matches!(x, Type::Pointer(_)) => {

@@ -218,14 +218,14 @@ impl Lowering<'_, '_> {
                         signed: false,
                         ..of
                     });
-                    (self.scalar(tree).fit(ty), ty)
+                    (self.scalar(tree).bits(ty), ty)
                 }
                 Bits(bits) => {
                     let ty = Ty {
                         bits: *bits,
                         signed: false,
                     };
-                    (self.scalar(tree).fit(ty), ty)
+                    (self.scalar(tree).bits(ty), ty)
                 }
                 Pipe => {
                     words.push(String::new());

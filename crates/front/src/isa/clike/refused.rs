@@ -5,6 +5,7 @@
 //! - C11, 7.17.7, *Operations on atomic types*; ISO C++, atomics.ref.ops; OpenCL C, *Atomic
 //!   Functions*, *Memory Scope*, *constant Address Space*.
 
+use super::floats;
 use super::types::Structure;
 use super::words::{LANGUAGES, column, has_type, type_named};
 use diag::{Sink, Span};
@@ -20,7 +21,6 @@ const CLASSES: &[(&str, &str, &str)] = &[(
 /// Unsupported words: whether C, OpenCL C and CUDA C++ have them, a description, and an
 /// alternative.
 const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
-    (&["float", "double"], ALL, FLOATING, INTEGERS),
     (&["half"], [false, true, true], FLOATING, INTEGERS),
     (
         &["_Float16", "__float128", "_Complex", "_Imaginary"],
@@ -48,12 +48,7 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         "integers of 128 bits are",
         "use 64 bits",
     ),
-    (
-        &["class"],
-        CUDA,
-        "classes of your own are",
-        "use a `struct` of plain members, and functions that take it",
-    ),
+    (&["class"], CUDA, "", "C has `struct`"),
     (&["union"], ALL, "unions are", UNIONS),
     (
         &["template", "typename"],
@@ -87,7 +82,7 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         "write the names without them",
     ),
     (
-        &["this", "virtual", "friend", "mutable", "explicit"],
+        &["virtual", "friend", "mutable", "explicit"],
         CUDA,
         "classes of your own are",
         "use functions",
@@ -154,12 +149,6 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         CUDA,
         "managed variables of the code are",
         "declare it in `[memory]`, with `kind = \"managed\"`",
-    ),
-    (
-        &["__grid_constant__"],
-        CUDA,
-        "such parameters are",
-        "leave the word out: parameters keep their values",
     ),
     (
         &["__cluster_dims__", "__block_size__"],
@@ -313,8 +302,8 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
 const ALL: [bool; 3] = [true; 3];
 const OPENCL: [bool; 3] = [false, true, false];
 const CUDA: [bool; 3] = [false, false, true];
-const FLOATING: &str = "floating-point types are";
-const INTEGERS: &str = "use an integer type: orders and races do not depend on it";
+const FLOATING: &str = "such floating-point types are";
+const INTEGERS: &str = "use `float` or an integer type: orders and races do not depend on it";
 const UNIONS: &str = "write the whole as one integer, and its parts as `(w >> 32) & 0xffffffff`; in C++, reading another member than the \
      one that was written last is undefined (ISO C++, class.union)";
 const ALIGNMENT: &str = "alignments of your own are";
@@ -361,6 +350,9 @@ impl Refused {
 /// The reason for refusing a word in a language; `None`: the word is allowed, or no language has
 /// it.
 pub(super) fn word(word: &str, dialect: Dialect) -> Option<Refused> {
+    if floats::named(word, column(dialect)).is_some() {
+        return None;
+    }
     if let Some((_, has, what, instead)) = WORDS.iter().find(|row| row.0.contains(&word)) {
         let supported = has[column(dialect)] && what.is_empty();
         return (!supported).then_some(Refused {
@@ -374,14 +366,6 @@ pub(super) fn word(word: &str, dialect: Dialect) -> Option<Refused> {
 
 /// The same for type names that are not keywords.
 fn type_word(word: &str, dialect: Dialect) -> Option<Refused> {
-    let of = word.trim_end_matches(|c: char| c.is_ascii_digit());
-    if matches!(of, "float" | "double" | "half") && of != word {
-        return Some(Refused {
-            has: [false, true, true],
-            what: FLOATING,
-            instead: INTEGERS,
-        });
-    }
     let vectors = [
         false,
         Structure::vector(word, true).is_some(),
@@ -407,6 +391,14 @@ fn type_word(word: &str, dialect: Dialect) -> Option<Refused> {
             has: OPENCL,
             what,
             instead: "use vectors of four, or an array",
+        });
+    }
+    let of = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    if of == "half" && of != word {
+        return Some(Refused {
+            has: [false, true, true],
+            what: FLOATING,
+            instead: INTEGERS,
         });
     }
     if type_named(word).is_none() || has_type(word, dialect) {

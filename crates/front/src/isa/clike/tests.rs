@@ -23,7 +23,7 @@ pub(super) fn env(dialect: Dialect) -> Env {
 
 /// Lowers a thread's code with the locations `x`, `y` and `a[2]`. The result has one word for each
 /// micro-op, or the messages.
-fn lowered(dialect: Dialect, code: &str) -> String {
+pub(super) fn lowered(dialect: Dialect, code: &str) -> String {
     let file = SourceFile::new("test", code);
     let mut sink = Sink::new(&file);
     let mut symbols = Symbols::default();
@@ -133,7 +133,7 @@ fn opencl(code: &str, expected: &str) {
 }
 
 #[track_caller]
-fn wrong(dialect: Dialect, code: &str, part: &str) {
+pub(super) fn wrong(dialect: Dialect, code: &str, part: &str) {
     let message = lowered(dialect, code);
     assert!(message.contains(part), "{code}\n{message}");
 }
@@ -354,13 +354,7 @@ fn what_the_languages_forbid_is_refused() {
 
 #[test]
 fn what_the_languages_have_and_fencepost_does_not_is_said() {
-    for code in [
-        "static int t;",
-        "extern int t[];",
-        "goto out;",
-        "float t;",
-        "const double t = 0;",
-    ] {
+    for code in ["static int t;", "extern int t[];", "goto out;", "__half t;"] {
         wrong(Dialect::Cuda, code, "not supported");
     }
     wrong(Dialect::C, "int (*p)[2];", "not supported");
@@ -372,8 +366,8 @@ fn what_the_languages_have_and_fencepost_does_not_is_said() {
     lowered(Dialect::Cuda, "auto t{1}; int r = {t};");
     wrong(
         Dialect::Cuda,
-        "int t = 0; int *p = &t;",
-        "a variable of a thread is a register",
+        "int *p = &(y + 1);",
+        "the value of an expression has none",
     );
     wrong(
         Dialect::Cuda,
@@ -434,7 +428,7 @@ fn what_is_printed_is_read() {
             ("printf(\"%d\");", "values in the format: 1, given: 0"),
             ("printf(\"\", 1);", "values in the format: 0, given: 1"),
             (
-                "printf(\"%f\", 1);",
+                "printf(\"%a\", 1);",
                 "only whole numbers and addresses are printed here",
             ),
             (
@@ -821,8 +815,8 @@ fn structures_are_read_as_the_language_has_them() {
         ),
         ("struct Bits { int : 3; };", "bit-fields are not supported"),
         (
-            "struct Odd { float f; };",
-            "floating-point types are not supported",
+            "struct Odd { long double f; };",
+            "floating-point types of more than 64 bits are not supported",
         ),
         ("struct Odd { int a, a; };", "a second member of that name"),
         (
@@ -876,8 +870,8 @@ fn structures_are_read_as_the_language_has_them() {
             "base classes are not supported",
         ),
         (
-            "struct M { int a; int get() { return a; } };",
-            "functions in structures are not supported",
+            "struct M { int a; int get(); };",
+            "member functions that are defined elsewhere are not supported",
         ),
         (
             "struct M { int a; M() { a = 1; } };",
@@ -1165,7 +1159,10 @@ fn types_of_other_languages_are_told_apart() {
         ("__shared__ int r;", "there is no `__shared__` in C"),
         ("local int r;", "there is no `local` in C"),
         ("__int128 r;", "integers of 128 bits are not supported"),
-        ("long double r;", "floating-point types are not supported"),
+        (
+            "long double r;",
+            "floating-point types of more than 64 bits are",
+        ),
         ("int float = 1;", "`float` is a keyword"),
         ("enum { int };", "`int` is a keyword"),
         ("struct while { int a; };", "`while` is a keyword"),
@@ -1342,28 +1339,10 @@ fn constructs_that_are_not_supported_are_named() {
             }
         }
     };
-    const FLOATS: &str = "floating-point numbers are not supported";
     let everywhere = [
-        ("float f = 1.0f;", "floating-point types are not supported"),
-        ("int r = 1.5;", FLOATS),
-        ("int r = 1e3;", FLOATS),
-        ("int r = .5;", FLOATS),
-        ("int r = 1.f + 0x1p3;", FLOATS),
         (
-            "int r = (double)1;",
-            "floating-point types are not supported",
-        ),
-        (
-            "int r = sizeof(float);",
-            "floating-point types are not supported",
-        ),
-        (
-            "int f(float v) { return 1; } int r = f(1);",
-            "floating-point types are not supported",
-        ),
-        (
-            "struct S { double d; };",
-            "floating-point types are not supported",
+            "int r = 1.f + 0x1p3;",
+            "this floating-point number is not supported",
         ),
         ("goto out; out: ;", "jumps are not supported"),
         ("out: *x = 1;", "labels of `goto` are not supported"),
@@ -1469,11 +1448,8 @@ fn constructs_that_are_not_supported_are_named() {
                 "int r = convert_int4(1);",
                 "`convert_int4` is not supported",
             ),
-            ("int r = as_float(1);", "`as_float` is not supported"),
             ("int r = as_char(1);", "`as_char` of a `int`"),
             ("int r = read_imagei(1);", "`read_imagei` is not supported"),
-            ("half h;", "floating-point types are not supported"),
-            ("float4 v;", "floating-point types are not supported"),
             ("__shared__ int r;", "there is no `__shared__` in OpenCL C"),
             ("if (int t = 1) ;", "a declaration is no condition in C"),
             (
@@ -1542,24 +1518,12 @@ fn constructs_that_are_not_supported_are_named() {
                 "types of expressions are not supported",
             ),
             (
-                "int t[2]; for (int v : t) ;",
-                "loops over ranges are not supported",
-            ),
-            (
                 "for (int i = 0; int t = i; ) ;",
                 "declarations as the condition of `for` are not supported",
             ),
             (
                 "auto f = [](int v) { return v; };",
                 "lambdas of your own are not supported",
-            ),
-            (
-                "template <class T> void f(T v) { }",
-                "templates of your own are not supported",
-            ),
-            (
-                "class A { int a; };",
-                "classes of your own are not supported",
             ),
             (
                 "struct A { virtual void f(); };",
@@ -1581,10 +1545,6 @@ fn constructs_that_are_not_supported_are_named() {
             (
                 "int t[2]; auto [a, b] = t;",
                 "structured bindings are not supported",
-            ),
-            (
-                "if constexpr (1) ;",
-                "choices of the compiler are not supported",
             ),
             ("int r = not 0;", "operators in words are not supported"),
             ("int r = 1 and 0;", "operators in words are not supported"),

@@ -37,6 +37,7 @@ impl<'a> Lowering<'a, '_> {
             Base::Void | Base::Auto => Type::Void,
             Base::Bool => Type::Bool,
             Base::Int(ty) => Type::Int(*ty),
+            Base::Float(format) => Type::Float(*format),
             Base::Enum(syntax) => self.enumeration(syntax)?,
             Base::Struct(syntax) => self.structure(syntax)?,
             Base::Class(range) => self.class_type(range)?,
@@ -421,6 +422,10 @@ impl<'a> Lowering<'a, '_> {
                 of
             }
         };
+        for function in &syntax.functions {
+            let function_word = self.str(&function.result.declarator.name);
+            self.define_function(&format!("{word}::{function_word}"), function);
+        }
         let ty = Type::Struct(structure.clone());
         let Some(declarations) = &syntax.members else {
             return Some(ty);

@@ -17,13 +17,16 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use super::classes::class_name;
-use program::{BinOp, Class, CmpOp, Expr, Field, Layout, Space, Ty};
+use super::floats;
+use program::{BinOp, Class, CmpOp, Expr, Field, Format, Layout, Space, Ty};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Void,
     Bool,
     Int(Ty),
+    /// A number of floating point; a register holds its bits.
+    Float(Format),
     Enum(Rc<Enumeration>),
     /// A pointer; `nullptr` and pointers to `void` point to [`Type::Void`].
     Pointer(Rc<Qualified>),
@@ -43,36 +46,24 @@ pub(super) struct Structure {
 }
 
 /// The element types of vector types.
-const VECTORS: &[(&str, Ty)] = &[
-    (
-        "char",
-        Ty {
-            bits: 8,
-            signed: true,
-        },
-    ),
-    ("uchar", BYTE),
-    (
-        "short",
-        Ty {
-            bits: 16,
-            signed: true,
-        },
-    ),
-    (
-        "ushort",
-        Ty {
-            bits: 16,
-            signed: false,
-        },
-    ),
-    ("int", Ty::S32),
-    ("uint", Ty::U32),
-    ("long", Ty::WORD),
-    ("ulong", Ty::U64),
-    ("longlong", Ty::WORD),
-    ("ulonglong", Ty::U64),
+const VECTORS: &[(&str, Type)] = &[
+    ("char", integer(8, true)),
+    ("uchar", Type::Int(BYTE)),
+    ("short", integer(16, true)),
+    ("ushort", integer(16, false)),
+    ("int", Type::INT),
+    ("uint", Type::Int(Ty::U32)),
+    ("long", Type::Int(Ty::WORD)),
+    ("ulong", Type::Int(Ty::U64)),
+    ("longlong", Type::Int(Ty::WORD)),
+    ("ulonglong", Type::Int(Ty::U64)),
+    ("float", Type::Float(Format::SINGLE)),
+    ("double", Type::Float(Format::DOUBLE)),
 ];
+
+const fn integer(bits: u8, signed: bool) -> Type {
+    Type::Int(Ty { bits, signed })
+}
 
 /// The members of a structure, and its size (C11, 6.7.2.1).
 struct Members {
@@ -181,7 +172,7 @@ impl Structure {
             .parse::<usize>()
             .ok()
             .filter(|n| (1 + usize::from(opencl)..=4).contains(n))?;
-        let ty = VECTORS
+        let ty = &VECTORS
             .iter()
             .find(|v| v.0 == of && !(opencl && of.ends_with("longlong")))?
             .1;
@@ -189,11 +180,11 @@ impl Structure {
         structure.define(
             ["x", "y", "z", "w"][..n]
                 .iter()
-                .map(|m| (m.to_string(), ty.into()))
+                .map(|m| (m.to_string(), ty.clone().into()))
                 .collect(),
         );
         let members = structure.members.into_inner()?;
-        let whole = u64::from(ty.bytes()) * n.next_multiple_of(2) as u64;
+        let whole = ty.size() * n.next_multiple_of(2) as u64;
         let members = match (opencl, n % 2) {
             (true, _) => Members {
                 align: whole,
@@ -454,6 +445,7 @@ impl Type {
             Type::Void | Type::Array(..) | Type::Struct(_) | Type::Object(..) => None,
             Type::Bool => Some(BYTE),
             Type::Int(ty) => Some(*ty),
+            Type::Float(format) => Some(floats::word(*format)),
             Type::Enum(e) => Some(e.ty),
             Type::Pointer(_) => Some(Ty::WORD),
         }
@@ -493,6 +485,7 @@ impl Type {
             Type::Int(ty) => Some(*ty),
             Type::Enum(e) => Some(e.promoted).filter(|_| !e.scoped),
             Type::Void
+            | Type::Float(_)
             | Type::Pointer(_)
             | Type::Array(..)
             | Type::Struct(_)
@@ -506,6 +499,7 @@ impl Type {
             Type::Void => "void".into(),
             Type::Bool => "bool".into(),
             Type::Enum(e) => e.name.clone(),
+            Type::Float(format) => floats::name(*format).into(),
             Type::Int(ty) => {
                 let name = match ty.bits {
                     8 => "char",
@@ -623,12 +617,18 @@ impl Value {
 
     /// Whether it is a null pointer constant: 0.
     pub(super) fn is_null(&self) -> bool {
+        if matches!(self.ty, Type::Float(_)) {
+            return false;
+        }
         let scoped = matches!(&self.ty, Type::Enum(of) if of.scoped);
         self.fixed && !scoped && self.constant() == Some(0)
     }
 
     /// The value as an integer of a type.
     pub(super) fn fit(&self, ty: Ty) -> Expr {
+        if let Type::Float(format) = &self.ty {
+            return floats::to_integer(*format, ty, &self.expr);
+        }
         match &self.expr {
             Expr::Const(v) => Expr::Const(ty.wrap(*v)),
             expr if holds(ty, self.word()) => expr.clone(),
@@ -636,10 +636,19 @@ impl Value {
         }
     }
 
+    /// The bits of the value as an integer of a type.
+    pub(super) fn bits(&self, ty: Ty) -> Expr {
+        match &self.ty {
+            Type::Float(_) => Value::of(self.expr.clone(), self.word()).fit(ty),
+            _ => self.fit(ty),
+        }
+    }
+
     /// The value converted to a type that has values.
     pub(super) fn converted(&self, to: &Type) -> Value {
         let expr = match to {
             Type::Bool if self.ty != Type::Bool => folded(self.is_true()),
+            Type::Float(format) => floats::converted(self, *format),
             _ => self.fit(to.word().unwrap_or(Ty::S32)),
         };
         Value {
@@ -651,6 +660,9 @@ impl Value {
 
     /// An expression: 1 if the value is not 0, else 0.
     pub(super) fn is_true(&self) -> Expr {
+        if let Type::Float(format) = self.ty {
+            return floats::is_zero(format, &self.expr, false);
+        }
         match &self.expr {
             cmp @ Expr::Cmp(..) => cmp.clone(),
             Expr::Const(v) => Expr::Const(i64::from(*v != 0)),
@@ -665,6 +677,9 @@ impl Value {
 
     /// An expression that is not 0 exactly if the value is 0.
     pub(super) fn is_false(&self) -> Expr {
+        if let Type::Float(format) = self.ty {
+            return floats::is_zero(format, &self.expr, true);
+        }
         match &self.expr {
             Expr::Cmp(op, ty, a, b) => {
                 let negated = match op {

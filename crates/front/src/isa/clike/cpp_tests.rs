@@ -1,0 +1,238 @@
+//! Tests the parts of the C-like front end that kernels of C++ use: numbers of floating point,
+//! templates, overloads, member functions, annotations of verifiers.
+
+use super::tests::{lowered, wrong};
+use program::Dialect;
+
+#[track_caller]
+fn cuda(code: &str, expected: &str) {
+    assert_eq!(lowered(Dialect::Cuda, code), expected, "{code}");
+}
+
+#[test]
+fn numbers_of_floating_point_are_values() {
+    cuda("float f = 1.5f; int r = f * 2;", "= =");
+    cuda("double d = 1; d += 0.5; int r = d > 1.25f;", "= = =");
+    // The value of a function that is not exact is not worked out, and is a value all the same.
+    cuda("float f = expf(1.0f); int r = f > 0;", "= = =");
+    for (code, part) in [
+        ("float f = 1.0f; f %= 2;", "no such operation on `float`"),
+        (
+            "float f = 1.0f; int r = f << 1;",
+            "no such operation on `float`",
+        ),
+        ("float f = fmaxf(1.0f);", "`fmaxf` takes 2 arguments"),
+        ("int t[2]; int r = t[1.0f];", "no such operation"),
+        ("switch (1.0f) { case 1: x = 1; }", "this is no integer"),
+        (
+            "double r = 0x1p3;",
+            "this floating-point number is not supported",
+        ),
+        ("int *p = &x; p = 1.0f;", "a number is no address"),
+        ("float t = 1.0f; cuda::atomic_ref<float> f(t);", ""),
+    ] {
+        wrong(Dialect::Cuda, code, part);
+    }
+    wrong(Dialect::C, "half h;", "there is no `half` in C");
+}
+
+#[test]
+fn a_variable_with_an_address_is_memory() {
+    cuda(
+        "int t = 1; int *p = &t; *p = 2; int r = t;",
+        "W.na = W.na R.na =",
+    );
+    cuda("int t = 1; int r = t;", "= =");
+    // The expected value of a compare-exchange needs no address.
+    cuda(
+        "long t = 1; __nv_atomic_compare_exchange_n(&x, &t, 2L, false, __NV_ATOMIC_RELAXED, __NV_ATOMIC_RELAXED);",
+        "= = cas.RLX@Sys/RLX@Sys = if6 =",
+    );
+}
+
+#[test]
+fn numbers_of_floating_point_pass_through_memory_and_lanes() {
+    let shared = "__shared__ float s; ";
+    cuda(
+        &format!("{shared}atomicAdd(&s, 1.5f);"),
+        "Float(Add(Nearest), Format { bits: 32, fraction: 23 }).RLX@Gpu/RLX@Gpu",
+    );
+    for (code, part) in [
+        (
+            "atomicSub(&s, 1.0f);",
+            "`atomicSub` of a `float` is not supported",
+        ),
+        (
+            "atomicMax(&s, 1.0f);",
+            "`atomicMax` of a `float` is not supported",
+        ),
+        ("int *p = &s;", "a `float*` is no `int*`"),
+    ] {
+        wrong(Dialect::Cuda, &format!("{shared}{code}"), part);
+    }
+    // A shuffle hands over the number, not its bits as an integer.
+    let handed = "float f = 1.5f; f = __shfl_down_sync(-1, f, 1, 32);";
+    let kept = "int f = 1; f = __shfl_down_sync(-1, f, 1, 32);";
+    cuda(handed, &lowered(Dialect::Cuda, kept));
+    wrong(
+        Dialect::Cuda,
+        "int r = 1; atomicAdd(&r, 1);",
+        "`atomicAdd` on memory of one thread",
+    );
+}
+
+#[test]
+fn templates_are_instantiated_by_their_uses() {
+    cuda(
+        "template <typename T> T f(const T *p) { return *p; } int r = f(&x);",
+        "R.na = goto3 =",
+    );
+    for (code, part) in [
+        (
+            "template <typename T> T f() { return 1; } int r = f();",
+            "nothing says what `T` of `f` is",
+        ),
+        (
+            "template <int N> int f() { return N; } int r = f<x>();",
+            "the argument of a template is no constant",
+        ),
+        (
+            "template <int N> int f() { return N; } int r = f<int>();",
+            "`N` of the template is a constant",
+        ),
+        (
+            "template <typename... T> void f(T... v) { }",
+            "templates of any number of parameters are not supported",
+        ),
+        (
+            "template <typename T> struct S { T a; };",
+            "templates of classes are not supported",
+        ),
+        (
+            "template <> int f<int>(int v) { return v; }",
+            "specialisations of templates are not supported",
+        ),
+        (
+            "template <typename T> __global__ void k(int n) { T t = n; }",
+            "nothing says what `T` of `k` is",
+        ),
+        // Behind a template, its parameters mean nothing.
+        (
+            "template <typename T> T f(T v) { return v; } T r = f(1);",
+            "cannot stand here",
+        ),
+    ] {
+        wrong(Dialect::Cuda, code, part);
+    }
+    // A kernel's template takes its type from the memory of its parameter, or from an instance.
+    cuda(
+        "template <typename T> __global__ void k(T *x) { T t = *x; }",
+        "R.na =",
+    );
+    cuda(
+        "template <int N> __global__ void k(int *x) { x[0] = N; } template __global__ void k<3>(int *);",
+        "W.na",
+    );
+}
+
+#[test]
+fn the_types_of_arguments_choose_an_overload() {
+    let overloads = "int f(int v) { return v; } int f(float v) { x = 1; return 1; } ";
+    cuda(&format!("{overloads}int r = f(2);"), "= goto2 =");
+    cuda(&format!("{overloads}int r = f(2.0f);"), "W.na = goto3 =");
+    for (call, part) in [
+        ("f(2.0)", "two functions `f` suit these arguments alike"),
+        ("f(&x)", "no `f` takes arguments of these types"),
+        ("f(1, 2)", "no `f` takes 2 arguments"),
+    ] {
+        wrong(Dialect::Cuda, &format!("{overloads}int r = {call};"), part);
+    }
+    wrong(
+        Dialect::Cuda,
+        "int f(int v) { return v; } int f(int w) { return 1; } int r = f(1);",
+        "there is a function `f` before",
+    );
+    wrong(
+        Dialect::Cuda,
+        "int f(int a, int b = 1) { return a; } int r = f();",
+        "takes 2 arguments, 0 given",
+    );
+    wrong(
+        Dialect::Cuda,
+        "int f(int a, int b = 1); int r = 1;",
+        "a default argument in a declaration",
+    );
+}
+
+#[test]
+fn member_functions_see_the_members_of_their_object() {
+    cuda(
+        "struct S { int a; void set(int v) { a = v; } }; S s; s.set(1); int r = s.a;",
+        "W.na R.na =",
+    );
+    for (code, part) in [
+        (
+            "struct S { int a; void set(int v) { a = v; } }; const S s = {1}; s.set(1);",
+            "is `const`",
+        ),
+        (
+            "struct S { int a; int get() { return a; } }; S s; int r = s.got();",
+            "no atomic reference",
+        ),
+        (
+            "struct S { int a; int get() { return b; } }; S s; int r = s.get();",
+            "no register or parameter `b`",
+        ),
+        ("int r = this->a;", "no register or parameter `this`"),
+    ] {
+        wrong(Dialect::Cuda, code, part);
+    }
+}
+
+#[test]
+fn loops_over_elements_need_an_array() {
+    cuda(
+        "int r = 0; for (int v : a) r += v;",
+        "= = if8 R.na = = = goto2",
+    );
+    wrong(
+        Dialect::Cuda,
+        "int *p = &x; for (int v : p) x = v;",
+        "this is no array",
+    );
+}
+
+#[test]
+fn annotations_of_verifiers_are_read() {
+    cuda(
+        "__requires(1 < 2); __invariant(true); __barrier_invariant_1(x, 1);",
+        "",
+    );
+    cuda(
+        "int r = 1; __assert(__implies(r == 0, r == 2));",
+        "= if3 R.na",
+    );
+    for (code, part) in [
+        ("__requires(false);", "the launch breaks this precondition"),
+        (
+            "__requires(x == 0);",
+            "`__requires` of values that are not known before the kernel runs",
+        ),
+        (
+            "int r = x; __assume(r == 0);",
+            "`__assume` of values that are not known before the kernel runs",
+        ),
+        ("__assert(__no_read(x));", "it describes a proof"),
+        ("__ensures(1);", "it describes a proof"),
+        ("__assert();", "`__assert` takes one condition"),
+    ] {
+        wrong(Dialect::Cuda, code, part);
+    }
+    // A precondition of a function is a promise of its callers.
+    cuda(
+        "void f(int v) { __requires(v == 1); } f(x);",
+        "R.na = if4 R.na",
+    );
+    // An invariant about accesses is a step of a proof.
+    cuda("__invariant(__write_implies(x, 1));", "");
+}

@@ -1,0 +1,360 @@
+//! Chooses the function that a call means: among overloads, and among the instances of a template.
+//!
+//! # Invariants
+//! - The arguments of a template are found where the call stands; its parameters are visible in the
+//!   function alone.
+//!
+//! # Sources
+//! - ISO C++, over.match, temp.deduct.call, dcl.fct.default.
+//!
+//! # Where we differ
+//! - Among overloads, the one with the most arguments of exactly its parameters' types is taken; a
+//!   function that is no template goes before a template. If two are equal, the call is an error.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::ast::{Base, Expr as Tree, Function, TypeName};
+use super::lower::{Known, Lowering};
+use super::scope::Binding;
+use super::templates::{TemplateArgument, TemplateParameter};
+use super::types::{Qualified, Type, Value};
+
+/// The parameters of a template, bound for a call.
+pub(super) type Instance = Vec<(String, Binding)>;
+
+impl Lowering<'_, '_> {
+    /// The function that a call means, and the parameters of its template.
+    pub(super) fn function_for(
+        &mut self,
+        tree: &Tree,
+        name: &Range<usize>,
+        known: &Known,
+        args: &[Tree],
+    ) -> Option<(Rc<Function>, Instance)> {
+        let all: Vec<&Rc<Function>> = std::iter::once(&known.function)
+            .chain(&known.others)
+            .collect();
+        let fitting: Vec<_> = all.iter().filter(|f| takes(f, args.len())).collect();
+        let function = match fitting.as_slice() {
+            [] => {
+                self.wrong_number(tree, name, known, args.len());
+                return None;
+            }
+            [one] => Rc::clone(one),
+            several => {
+                let several: Vec<_> = several.iter().map(|f| Rc::clone(f)).collect();
+                self.best(tree, name, &several, args)?
+            }
+        };
+        let instance = self.instance_for(&function, name, args, &tree.range)?;
+        Some((function, instance))
+    }
+
+    fn wrong_number(&mut self, tree: &Tree, name: &Range<usize>, known: &Known, given: usize) {
+        let word = self.str(name);
+        let message = match known.others.is_empty() {
+            true => format!(
+                "`{word}` takes {} arguments, {given} given",
+                known.function.params.len()
+            ),
+            false => format!("no `{word}` takes {given} arguments"),
+        };
+        self.error("wrong-operands", &tree.range, message, |d| {
+            d.label("expected an argument per parameter")
+        });
+    }
+
+    /// The overload that suits the types of the arguments best.
+    fn best(
+        &mut self,
+        tree: &Tree,
+        name: &Range<usize>,
+        all: &[Rc<Function>],
+        args: &[Tree],
+    ) -> Option<Rc<Function>> {
+        let given: Vec<Type> = args.iter().map(|arg| self.type_given(arg)).collect();
+        let mut ranked: Vec<(usize, bool, &Rc<Function>)> = Vec::new();
+        for function in all {
+            let errors = self.sink.errors();
+            let Some(instance) = self.deduced_instance(function, name, args) else {
+                continue;
+            };
+            let rank = self.in_instance(&instance, |l| {
+                let mut rank = Some(0);
+                for (param, ty) in function.params.iter().zip(&given) {
+                    let of = l.named_type(param).map(|of| decayed(of.ty));
+                    rank = rank.and_then(|all| Some(all + suits(&of?, ty)?));
+                }
+                rank
+            });
+            if self.sink.errors() > errors {
+                return None;
+            }
+            if let Some(rank) = rank {
+                ranked.push((rank, function.template.is_empty(), function));
+            }
+        }
+        let best = ranked.iter().map(|r| (r.0, r.1)).max();
+        let mut first = ranked.iter().filter(|r| Some((r.0, r.1)) == best);
+        match (first.next(), first.next()) {
+            (Some(one), None) => Some(Rc::clone(one.2)),
+            (one, _) => {
+                let word = self.str(name);
+                let message = match one {
+                    None => format!("no `{word}` takes arguments of these types"),
+                    Some(_) => format!("two functions `{word}` suit these arguments alike"),
+                };
+                self.error("wrong-operands", &tree.range, message, |d| {
+                    d.label("expected arguments of the types of one function")
+                        .help("write a cast")
+                });
+                None
+            }
+        }
+    }
+
+    /// The type of an argument, as a parameter by value has it.
+    fn type_given(&mut self, arg: &Tree) -> Type {
+        decayed(self.unevaluated(arg).ty)
+    }
+
+    /// Evaluates types inside of an instance of a template.
+    pub(super) fn in_instance<R>(
+        &mut self,
+        instance: &Instance,
+        f: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        if instance.is_empty() {
+            return f(self);
+        }
+        let base = self.scopes.enter_function();
+        for (word, binding) in instance {
+            self.scopes.bind(word, binding.clone());
+        }
+        let result = f(self);
+        self.scopes.leave_function(base);
+        result
+    }
+
+    /// The parameters of a template for a call; reports those that nothing says.
+    fn instance_for(
+        &mut self,
+        function: &Function,
+        name: &Range<usize>,
+        args: &[Tree],
+        range: &Range<usize>,
+    ) -> Option<Instance> {
+        let instance = self.deduced_instance(function, name, args)?;
+        if let Some(open) = function.template.get(instance.len()) {
+            let (word, of) = (self.str(&open.name), self.str(name));
+            let message = format!("nothing says what `{word}` of `{of}` is");
+            self.error("wrong-operands", range, message, |d| {
+                d.label("expected the arguments of the template")
+                    .help(format!("write them, as in `{of}<int>(…)`"))
+            });
+            return None;
+        }
+        Some(instance)
+    }
+
+    /// The parameters of a template for a call, as far as they are known; `None`: an error.
+    fn deduced_instance(
+        &mut self,
+        function: &Function,
+        name: &Range<usize>,
+        args: &[Tree],
+    ) -> Option<Instance> {
+        let mut instance = Instance::new();
+        let unit = self.unit;
+        let given = unit.instances.of_calls.get(&name.start);
+        for (n, param) in function.template.iter().enumerate() {
+            let written = given.and_then(|given| given.get(n));
+            let binding = match written {
+                Some(argument) => Some(self.template_argument(param, argument, &instance, false)?),
+                None => match self.deduced_type(function, param, args) {
+                    Some(of) => Some(Binding::Type(of)),
+                    None => match &param.default {
+                        Some(of) => Some(self.template_argument(param, of, &instance, true)?),
+                        None => None,
+                    },
+                },
+            };
+            let Some(binding) = binding else {
+                return Some(instance);
+            };
+            instance.push((self.str(&param.name).to_owned(), binding));
+        }
+        Some(instance)
+    }
+
+    /// The meaning of an argument of a template; `inside`: the code of the template writes it.
+    fn template_argument(
+        &mut self,
+        param: &TemplateParameter,
+        argument: &TemplateArgument,
+        instance: &Instance,
+        inside: bool,
+    ) -> Option<Binding> {
+        match (&param.of, argument) {
+            (None, TemplateArgument::Type(of)) => {
+                let of = match inside {
+                    true => self.in_instance(instance, |l| l.named_type(of)),
+                    false => self.named_type(of),
+                };
+                of.map(Binding::Type)
+            }
+            (Some(of), TemplateArgument::Value(value)) => {
+                let of = self.in_instance(instance, |l| l.named_type(of))?;
+                let what = "the argument of a template";
+                let n = match inside {
+                    true => self.in_instance(instance, |l| l.fixed(value, what)),
+                    false => self.fixed(value, what),
+                }?;
+                let value = Value::int(n).converted(&of.ty);
+                Some(Binding::Constant(Value {
+                    fixed: true,
+                    ..value
+                }))
+            }
+            _ => {
+                let word = self.str(&param.name);
+                let (is, expected) = match param.of {
+                    None => ("a type", "expected a type for it"),
+                    Some(_) => ("a constant", "expected a constant for it"),
+                };
+                let message = format!("`{word}` of the template is {is}");
+                self.error("wrong-operands", &param.name, message, |d| {
+                    d.label(expected)
+                });
+                None
+            }
+        }
+    }
+
+    /// The type that the arguments of a call give a parameter of the template.
+    fn deduced_type(
+        &mut self,
+        function: &Function,
+        param: &TemplateParameter,
+        args: &[Tree],
+    ) -> Option<Qualified> {
+        let word = self.str(&param.name);
+        for (of, arg) in function.params.iter().zip(args) {
+            if !self.is_named(of, word) {
+                continue;
+            }
+            let ty = self.unevaluated(arg).ty;
+            if let Some(found) = within(of, ty) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    fn is_named(&self, of: &TypeName, word: &str) -> bool {
+        matches!(&of.specifiers.base, Base::Named(range) if self.str(range) == word)
+    }
+
+    /// Binds the parameters of a kernel's template: by an explicit instantiation, by the memory that
+    /// the test gives for its parameters, or by defaults.
+    pub(super) fn bind_template_of_kernel(&mut self, kernel: &Function) -> bool {
+        let unit = self.unit;
+        let name = self.str(&kernel.result.declarator.name);
+        let given = unit.instances.explicit.get(name);
+        let mut instance = Instance::new();
+        for (n, param) in kernel.template.iter().enumerate() {
+            let word = self.str(&param.name);
+            let argument = given.and_then(|given| given.get(n));
+            let binding = match argument {
+                Some(argument) => self.template_argument(param, argument, &instance, false),
+                None => match (self.type_of_memory(kernel, word), &param.default) {
+                    (Some(of), _) if param.of.is_none() => Some(Binding::Type(of)),
+                    (_, Some(of)) => self.template_argument(param, of, &instance, true),
+                    _ => {
+                        let message = format!("nothing says what `{word}` of `{name}` is");
+                        self.error("unbound-parameter", &param.name, message, |d| {
+                            d.label("expected an instance of the template")
+                                .help(format!(
+                                    "add `template __global__ void {name}<…>(…);` behind the kernel"
+                                ))
+                        });
+                        None
+                    }
+                },
+            };
+            let Some(binding) = binding else {
+                return false;
+            };
+            instance.push((word.to_owned(), binding));
+        }
+        for (word, binding) in &instance {
+            self.scopes.bind(word, binding.clone());
+        }
+        true
+    }
+
+    /// The type of the memory with the name of a kernel's parameter of type `word *`.
+    fn type_of_memory(&self, kernel: &Function, word: &str) -> Option<Qualified> {
+        kernel.params.iter().find_map(|param| {
+            let pointer = param.declarator.pointers.len() + param.declarator.arrays.len() == 1;
+            let loc = self.location(self.str(&param.declarator.name))?;
+            (pointer && self.is_named(param, word)).then(|| self.of_location(loc))
+        })
+    }
+}
+
+/// Whether a function takes so many arguments.
+fn takes(function: &Function, given: usize) -> bool {
+    let defaults = function.defaults.iter().rev().take_while(|d| d.is_some());
+    let most = function.params.len();
+    (most - defaults.count()..=most).contains(&given)
+}
+
+/// An array becomes a pointer.
+fn decayed(ty: Type) -> Type {
+    match ty {
+        Type::Array(of, _) => Type::Pointer(of),
+        ty => ty,
+    }
+}
+
+/// The type inside of an argument's type: where a parameter `const T *` takes an `int *`, `int`.
+fn within(param: &TypeName, mut ty: Type) -> Option<Qualified> {
+    let levels = param.declarator.pointers.len() + param.declarator.arrays.len();
+    if levels == 0 {
+        let whole = param.declarator.reference;
+        return Some(if whole { ty } else { decayed(ty) }.into());
+    }
+    let mut of: Option<Qualified> = None;
+    for _ in 0..levels {
+        let (Type::Pointer(to) | Type::Array(to, _)) = ty else {
+            return None;
+        };
+        ty = to.ty.clone();
+        of = Some(Qualified::clone(&to));
+    }
+    let said = param.specifiers.of_base;
+    of.map(|of| Qualified {
+        constant: of.constant && !said.constant,
+        volatile: of.volatile && !said.volatile,
+        space: None,
+        ..of
+    })
+}
+
+/// How well a value of type `given` suits a parameter; `None`: it needs a cast.
+fn suits(param: &Type, given: &Type) -> Option<usize> {
+    let arithmetic = |ty: &Type| matches!(ty, Type::Bool | Type::Int(_) | Type::Float(_));
+    match (param, given) {
+        (a, b) if a == b => Some(3),
+        (Type::Pointer(a), Type::Pointer(b)) if a.ty == b.ty && b.lost(a).is_none() => Some(2),
+        (Type::Pointer(a), Type::Pointer(b)) if a.ty == Type::Void && b.lost(a).is_none() => {
+            Some(1)
+        }
+        (Type::Int(a), b) if b.promoted() == Some(*a) => Some(2),
+        (Type::Float(a), Type::Float(b)) if a.bits > b.bits => Some(2),
+        (a, b) if arithmetic(a) && (arithmetic(b) || b.promoted().is_some()) => Some(1),
+        _ => None,
+    }
+}
