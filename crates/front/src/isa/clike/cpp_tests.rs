@@ -51,7 +51,7 @@ fn a_variable_with_an_address_is_memory() {
 }
 
 #[test]
-fn numbers_of_floating_point_pass_through_memory_and_lanes() {
+fn numbers_of_floating_point_are_added_atomically() {
     let shared = "__shared__ float s; ";
     cuda(
         &format!("{shared}atomicAdd(&s, 1.5f);"),
@@ -70,10 +70,6 @@ fn numbers_of_floating_point_pass_through_memory_and_lanes() {
     ] {
         wrong(Dialect::Cuda, &format!("{shared}{code}"), part);
     }
-    // A shuffle hands over the number, not its bits as an integer.
-    let handed = "float f = 1.5f; f = __shfl_down_sync(-1, f, 1, 32);";
-    let kept = "int f = 1; f = __shfl_down_sync(-1, f, 1, 32);";
-    cuda(handed, &lowered(Dialect::Cuda, kept));
     wrong(
         Dialect::Cuda,
         "int r = 1; atomicAdd(&r, 1);",

@@ -429,15 +429,15 @@ fn what_is_printed_is_read() {
             ("printf(\"\", 1);", "values in the format: 0, given: 1"),
             (
                 "printf(\"%a\", 1);",
-                "only whole numbers and addresses are printed here",
+                "only numbers and addresses are printed here",
             ),
             (
                 "printf(\"%*d\", 1, 2);",
-                "only whole numbers and addresses are printed here",
+                "only numbers and addresses are printed here",
             ),
             (
                 "printf(\"%s\", \"a\");",
-                "only whole numbers and addresses are printed here",
+                "only numbers and addresses are printed here",
             ),
             ("int r = printf(\"a\");", "this has no value"),
             ("int r = 0; printf(\"%d%d\", r++, r);", "in no order"),
