@@ -920,7 +920,8 @@ impl Maker {
         let compared = self.any(&["<", "<=", ">", ">=", "==", "!="]);
         let step = self.any(&["", "f++; ", "f *= 0.75f; ", "f = -f; ", "f += 3; "]);
         format!(
-            "{{ {ty} f = {}; f = f {op} {edge}; {ty} g = {}; {step}{to} = f {compared} g + {other} ? \
+            "{{ {ty} f = {}; f = f {op} {edge}; {ty} g = {}; {step}\
+             {to} = f {compared} g + {other} ? \
              (f > -1e6f && f < 1e6f ? (int)f : 5) : (g ? 1 : 2); }}",
             first.text, second.text
         )

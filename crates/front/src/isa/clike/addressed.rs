@@ -2,7 +2,7 @@
 //! are registers.
 //!
 //! # Invariants
-//! - A name stands for all variables of that name in the code.
+//! - A name means all variables of that name in the code.
 //! - The expected value of a compare-exchange needs no address.
 
 use std::collections::HashSet;

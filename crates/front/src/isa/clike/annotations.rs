@@ -1,5 +1,5 @@
-//! Lowers the annotations of verifiers in kernels, as GPUVerify has them: what a launch fulfils,
-//! and what holds where it stands.
+//! Lowers the annotations of verifiers in kernels, as GPUVerify has them: preconditions, assertions
+//! and invariants.
 //!
 //! # Sources
 //! - GPUVerify, *Specifying preconditions, loop invariants, assertions*; `annotations.h` of its
@@ -15,14 +15,14 @@ use super::ast::{Expr as Tree, ExprKind};
 use super::calls::{Does, In, Role, Row};
 use super::lower::Lowering;
 use super::types::{Type, Value, folded};
-use program::{BinOp, Expr, Ty};
+use program::{BinOp, Expr, Init, Op, RegId, Ty};
 
-/// What an annotation says of its condition.
+/// The claim of an annotation about its condition.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Claim {
     /// It holds: of a kernel, because the launch makes it so; of a function, wherever it is called.
     Required,
-    /// It holds: executions where it does not are none.
+    /// It holds in every execution.
     Assumed,
     /// The program promises it.
     Asserted,
@@ -94,6 +94,19 @@ pub(super) fn is_of_proof(name: &str) -> bool {
     OF_PROOFS.iter().any(|of| name.starts_with(of))
 }
 
+/// The register that an operation writes.
+fn written(op: &Op) -> Option<RegId> {
+    match op {
+        Op::Load { dst, .. }
+        | Op::Take { dst, .. }
+        | Op::Choice { dst, .. }
+        | Op::Status { dst, .. }
+        | Op::Assign { dst, .. } => Some(*dst),
+        Op::Rmw { dst, .. } => *dst,
+        _ => None,
+    }
+}
+
 impl Lowering<'_, '_> {
     /// Lowers an annotation, or an operator of one; `None`: the call is another one.
     pub(super) fn annotation(&mut self, tree: &Tree, name: &str, args: &[Tree]) -> Option<Value> {
@@ -146,7 +159,10 @@ impl Lowering<'_, '_> {
         if self.sink.errors() > errors {
             return;
         }
-        let known = super::types::fold(&value.is_true());
+        let known = value.is_true().value(&|at| match at {
+            Expr::Reg(reg) => self.value_at_entry(*reg),
+            _ => None,
+        });
         let of_kernel = self.frames.is_empty();
         match (claim, known) {
             (_, Some(truth)) if truth != 0 => {}
@@ -175,6 +191,21 @@ impl Lowering<'_, '_> {
                 );
             }
             _ => drop(self.function(&ASSERTION, tree, std::slice::from_ref(holds), None)),
+        }
+    }
+
+    /// The value of a register that still has the one that the launch gave it.
+    fn value_at_entry(&self, reg: RegId) -> Option<i64> {
+        // Code behind this place may have run before it in a loop.
+        let first = self.frames.is_empty() && self.scopes.depth() == self.outermost;
+        let unchanged = first
+            && !self
+                .code
+                .iter()
+                .any(|instr| written(&instr.op) == Some(reg));
+        match self.initial(reg) {
+            Init::Int(value) if unchanged && self.is_given(reg) => Some(value),
+            _ => None,
         }
     }
 

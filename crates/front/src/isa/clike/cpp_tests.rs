@@ -45,7 +45,8 @@ fn a_variable_with_an_address_is_memory() {
     cuda("int t = 1; int r = t;", "= =");
     // The expected value of a compare-exchange needs no address.
     cuda(
-        "long t = 1; __nv_atomic_compare_exchange_n(&x, &t, 2L, false, __NV_ATOMIC_RELAXED, __NV_ATOMIC_RELAXED);",
+        "long t = 1; __nv_atomic_compare_exchange_n(&x, &t, 2L, false, \
+         __NV_ATOMIC_RELAXED, __NV_ATOMIC_RELAXED);",
         "= = cas.RLX@Sys/RLX@Sys = if6 =",
     );
 }
@@ -126,7 +127,8 @@ fn templates_are_instantiated_by_their_uses() {
         "R.na =",
     );
     cuda(
-        "template <int N> __global__ void k(int *x) { x[0] = N; } template __global__ void k<3>(int *);",
+        "template <int N> __global__ void k(int *x) { x[0] = N; } \
+         template __global__ void k<3>(int *);",
         "W.na",
     );
 }

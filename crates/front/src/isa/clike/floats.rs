@@ -130,7 +130,7 @@ pub(super) fn common(a: &Type, b: &Type) -> Option<Format> {
     }
 }
 
-/// `a op b` in a format; `None`: the operation is none of floating point.
+/// `a op b` in a format; `None`: only integers have the operation.
 pub(super) fn arithmetic(op: BinOp, format: Format, a: &Value, b: &Value) -> Option<Value> {
     let by = Rounding::Nearest;
     let op = match op {
@@ -171,7 +171,7 @@ fn magnitude(format: Format, a: &Expr) -> Expr {
     ))
 }
 
-/// Whether `a op b` holds. No comparison with something that is no number does, except `!=`.
+/// Whether `a op b` holds. With a NaN, only `!=` holds.
 pub(super) fn compared(op: CmpOp, format: Format, a: &Value, b: &Value) -> Expr {
     let (a, b) = (converted(a, format), converted(b, format));
     match op {
@@ -184,7 +184,7 @@ pub(super) fn compared(op: CmpOp, format: Format, a: &Value, b: &Value) -> Expr 
     }
 }
 
-/// What a function of the mathematical library computes.
+/// The computation of a function of the mathematical library.
 #[derive(Clone, Copy)]
 enum Computes {
     Operation(FloatOp),
@@ -193,7 +193,7 @@ enum Computes {
     IsFinite,
     /// `a * b + c`, rounded once.
     Fused,
-    /// A value that is not worked out, of so many arguments.
+    /// A value that is not worked out; the number of arguments.
     Open(usize),
 }
 
@@ -239,7 +239,7 @@ const FUNCTIONS: &[(&str, Computes)] = &[
     ("hypot", Computes::Open(2)),
 ];
 
-/// Functions of CUDA's `float` under names of their own.
+/// Functions that CUDA has for `float` alone.
 const INTRINSICS: &[(&str, Computes)] = &[
     ("__fadd_rn", Computes::Operation(FloatOp::Add(NEAREST))),
     ("__fsub_rn", Computes::Operation(FloatOp::Sub(NEAREST))),

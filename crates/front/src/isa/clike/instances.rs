@@ -1,15 +1,15 @@
 //! Chooses the function that a call means: among overloads, and among the instances of a template.
 //!
 //! # Invariants
-//! - The arguments of a template are found where the call stands; its parameters are visible in the
-//!   function alone.
+//! - The names in the arguments of a template are those of the call. Only the function sees the
+//!   parameters of its template.
 //!
 //! # Sources
 //! - ISO C++, over.match, temp.deduct.call, dcl.fct.default.
 //!
 //! # Where we differ
-//! - Among overloads, the one with the most arguments of exactly its parameters' types is taken; a
-//!   function that is no template goes before a template. If two are equal, the call is an error.
+//! - The overload with the most arguments of exactly its parameters' types is chosen. Before a
+//!   template goes a function without one. If two overloads are equal, the call is an error.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -256,8 +256,8 @@ impl Lowering<'_, '_> {
         matches!(&of.specifiers.base, Base::Named(range) if self.str(range) == word)
     }
 
-    /// Binds the parameters of a kernel's template: by an explicit instantiation, by the memory that
-    /// the test gives for its parameters, or by defaults.
+    /// Binds the parameters of a kernel's template: by an explicit instantiation, by the memory with
+    /// the names of the kernel's parameters, or by defaults.
     pub(super) fn bind_template_of_kernel(&mut self, kernel: &Function) -> bool {
         let unit = self.unit;
         let name = self.str(&kernel.result.declarator.name);
@@ -304,7 +304,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Whether a function takes so many arguments.
+/// Whether a function takes that number of arguments.
 fn takes(function: &Function, given: usize) -> bool {
     let defaults = function.defaults.iter().rev().take_while(|d| d.is_some());
     let most = function.params.len();

@@ -312,6 +312,11 @@ impl<'a> Lowering<'a, '_> {
         self.add(&name, ty.word().unwrap_or(Ty::WORD), Init::Int(0))
     }
 
+    /// Whether the test gives a register its initial value.
+    pub(super) fn is_given(&self, reg: RegId) -> bool {
+        usize::from(reg.0) < self.given
+    }
+
     /// The initial value of a register.
     pub(super) fn initial(&self, reg: RegId) -> Init {
         self.regs[usize::from(reg.0)].init.clone()

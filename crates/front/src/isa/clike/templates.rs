@@ -42,7 +42,7 @@ pub(super) struct Instances {
 }
 
 impl<'a> Parser<'a, '_> {
-    /// `template <typename T> … f(…) { … }`, or `template void f<int>(int *);`, from its first word.
+    /// `template <typename T> … f(…) { … }`, or `template void f<int>(int *);`.
     pub(super) fn template_declaration(&mut self) -> Parsed<StmtKind> {
         self.next();
         if self.tokens.peek() != Tok::Punct("<") {
