@@ -127,8 +127,8 @@ fn templates_are_instantiated_by_their_uses() {
         "R.na =",
     );
     cuda(
-        "template <int N> __global__ void k(int *x) { x[0] = N; } \
-         template __global__ void k<3>(int *);",
+        "template <int N> __global__ void k(long *x) { x[0] = N; } \
+         template __global__ void k<3>(long *);",
         "W.na",
     );
 }
