@@ -41,6 +41,7 @@ struct Group<'a> {
 
 fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, ReportSubject::Others)?;
+    run.sources = args.sources.options();
     let costs = costs(args).map_err(|diagnostics| {
         terminal.diagnose_all(&diagnostics);
         super::exit::INVALID

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::duration::{self, Timeout};
 use super::partition::Partition;
-use front::litmus::PROPERTIES;
+use front::litmus::{PROPERTIES, source};
 use simt::Early;
 
 mod hand;
@@ -16,8 +16,8 @@ mod values;
 pub(super) use hand::{CompletionsArgs, ExplainArgs, ManArgs, NewArgs};
 pub(super) use values::report_file;
 pub(super) use values::{
-    Color, Deny, DenyAdvice, DeviceArg, EngineArg, FormatArg, MemoryArg, NoTests, PicturesArg,
-    ScheduleArg, SchedulingArg,
+    Color, Deny, DenyAdvice, DeviceArg, EngineArg, FormatArg, LanguageArg, MemoryArg, NoTests,
+    PicturesArg, ScheduleArg, SchedulingArg,
 };
 use values::{count, device, early, memory, option_value, schedule};
 
@@ -108,6 +108,29 @@ pub(super) struct Talk {
     pub(super) verbose: u8,
 }
 
+// Options of the commands that take source files.
+#[derive(Clone, Debug, Default, Args)]
+pub(super) struct SourceArgs {
+    /// How a kernel of a source file is launched (repeatable), as in 'K<<<2, 64>>>(in[128] = 1, n)':
+    /// only these launches are looked at [default: as a line `// fencepost: K<<<…>>>(…)` of the
+    /// file says, else chosen]
+    #[arg(long = "launch", value_name = "K<<<G,B>>>(args)")]
+    pub(super) launches: Vec<String>,
+    /// The language of source files whose names do not say it
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    pub(super) language: Option<LanguageArg>,
+}
+
+impl SourceArgs {
+    /// How source files are read.
+    pub(super) fn options(&self) -> source::Options {
+        source::Options {
+            language: self.language.map(LanguageArg::kind),
+            launches: self.launches.clone(),
+        }
+    }
+}
+
 /// Instructions that programs are made of only if they are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum LettersArg {
@@ -188,6 +211,9 @@ pub(super) struct QuestionArgs {
     /// `--scheduling lockstep`: sc]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(super) memory: Vec<MemoryArg>,
+    /// Which source files in folders are read, as a configuration says.
+    #[arg(skip)]
+    pub(super) kernels: Vec<PathBuf>,
     /// Form of the result on standard output
     #[arg(long, value_enum, default_value = "human")]
     pub(super) format: FormatArg,
@@ -244,7 +270,7 @@ pub(super) struct CheckArgs {
     /// Keep going (the default)
     #[arg(long, overrides_with = "fail_fast")]
     pub(super) no_fail_fast: bool,
-    /// Fail where a program is undefined under the model and the test does not mention it
+    /// Fail where a program is undefined under the model, or races, and the test does not mention it
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(super) deny: Option<Deny>,
     /// Which answers come with pictures and explanations in an HTML report
@@ -268,6 +294,9 @@ pub(super) struct CheckArgs {
     /// The selection of tests.
     #[command(flatten)]
     pub(super) select: SelectArgs,
+    /// How source files are read.
+    #[command(flatten)]
+    pub(super) sources: SourceArgs,
     /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
@@ -282,6 +311,9 @@ pub(super) struct AskArgs {
     /// The outcome in question, as in 'P1:r0 == 1 /\ x == 2' [default: the test's own condition]
     #[arg(long, value_name = "P")]
     pub(super) outcome: Option<String>,
+    /// How source files are read.
+    #[command(flatten)]
+    pub(super) sources: SourceArgs,
     /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
@@ -317,6 +349,9 @@ pub(super) struct ShowArgs {
     /// usual]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) relations: Vec<String>,
+    /// How source files are read.
+    #[command(flatten)]
+    pub(super) sources: SourceArgs,
     /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
@@ -332,6 +367,9 @@ pub(super) struct OutcomesArgs {
     /// race-free
     #[arg(long)]
     pub(super) races: bool,
+    /// How source files are read.
+    #[command(flatten)]
+    pub(super) sources: SourceArgs,
     /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
@@ -359,6 +397,9 @@ pub(super) struct CompareArgs {
     /// The selection of tests.
     #[command(flatten)]
     pub(super) select: SelectArgs,
+    /// How source files are read.
+    #[command(flatten)]
+    pub(super) sources: SourceArgs,
     /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
@@ -469,6 +510,9 @@ pub(super) struct AdviseArgs {
     /// The selection of tests.
     #[command(flatten)]
     pub(super) select: SelectArgs,
+    /// How source files are read.
+    #[command(flatten)]
+    pub(super) sources: SourceArgs,
     /// Options of the questions; `--timeout` is that of all questions about one program.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
@@ -537,6 +581,9 @@ pub(super) struct RunArgs {
     /// The selection of tests.
     #[command(flatten)]
     pub(super) select: SelectArgs,
+    /// How source files are read.
+    #[command(flatten)]
+    pub(super) sources: SourceArgs,
     /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
@@ -600,7 +647,7 @@ pub(super) struct ModelsArgs {
 // Arguments of `fencepost import`.
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
-    /// Test files, folders, `-` for standard input, or one `.ptx` file
+    /// Test files, folders, `-` for standard input, or one source file: `.cu`, `.cl`, `.ptx`
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
     /// The folder to write to; of a kernel, the file; without it, one test goes to standard output
@@ -609,6 +656,16 @@ pub(super) struct ImportArgs {
     /// Overwrite files that exist
     #[arg(long)]
     pub(super) force: bool,
+    /// Of a source file: how a kernel is launched, as in 'K<<<2, 64>>>(in[128] = 1, out[2])'
+    #[arg(
+        long = "launch",
+        value_name = "K<<<G,B>>>(args)",
+        help_heading = "Kernels"
+    )]
+    pub(super) launches: Vec<String>,
+    /// Of a kernel: what is expected of its races, which is written into the test
+    #[arg(long, value_name = "VERDICT", help_heading = "Kernels", value_parser = PossibleValuesParser::new(["racy", "race-free"]))]
+    pub(super) expect: Option<String>,
     /// The kernel of a `.ptx` file; without any of the following, its kernels are listed
     #[arg(long, value_name = "NAME", help_heading = "Kernels")]
     pub(super) kernel: Option<String>,

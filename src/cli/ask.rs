@@ -19,6 +19,7 @@ pub(super) fn run(args: &AskArgs, terminal: &Terminal) -> u8 {
 
 fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, ReportSubject::Answers)?;
+    run.sources = args.sources.options();
     // Questions whose answers no output shows are skipped. Other formats name axioms, and propose a
     // repair for an unmet expectation.
     let shown =
@@ -48,6 +49,9 @@ pub(super) fn question(
     outcome: Option<&str>,
 ) -> Result<Vec<Question>, Vec<Diagnostic>> {
     let Some(text) = outcome else {
+        if test.launch.is_some() {
+            return Ok(plan::of_kernel(test));
+        }
         return Ok(vec![plan::own_condition(test, model)]);
     };
     Ok(vec![Question {

@@ -32,10 +32,12 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let start = Instant::now();
     let mut run = Run::new(terminal, &args.question, ReportSubject::Answers)?;
+    run.sources = args.sources.options();
     run.settings.explain = terminal.thorough;
     run.settings.name_axioms = terminal.verbose;
     run.settings.explain_unmet = true;
     run.settings.deny_undefined = args.deny == Some(Deny::Undefined);
+    run.settings.deny_race = args.deny == Some(Deny::Race);
     let pictures = args.pictures;
     let formats = args
         .question

@@ -34,6 +34,7 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
         ..args.question.clone()
     };
     let mut run = Run::new(terminal, &question, ReportSubject::Comparisons)?;
+    run.sources = args.sources.options();
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
     let mut asked = question.models.clone();

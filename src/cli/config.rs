@@ -48,13 +48,14 @@ struct Values {
     fail_fast: Option<bool>,
     cache: Option<bool>,
     cache_dir: Option<PathBuf>,
+    kernels: Option<Vec<PathBuf>>,
 }
 
 /// Reads one value into its place; the error states the expectation.
 type Read = fn(&mut Values, &Place<'_>, &DeValue<'_>) -> Result<(), String>;
 
 /// Every key.
-const KEYS: [(&str, Read); 15] = [
+const KEYS: [(&str, Read); 16] = [
     ("models", |v, place, value| {
         let file = |model: String| {
             let is_file = model.ends_with(".cat");
@@ -118,6 +119,11 @@ const KEYS: [(&str, Read); 15] = [
                 .map(|path| place.path(path))
                 .collect(),
         );
+        Ok(())
+    }),
+    ("kernels", |v, place, value| {
+        let patterns = texts(value)?.into_iter().map(|pattern| place.path(pattern));
+        v.kernels = Some(patterns.collect());
         Ok(())
     }),
     ("all-properties", |v, _, value| {
@@ -259,6 +265,7 @@ fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
             .memory
             .extend(values.memory.filter(|_| !limited).map(MemoryArg::Size));
         set(&mut question.jobs, values.jobs.map(Some), given("jobs"));
+        set(&mut question.kernels, values.kernels, false);
     }
     // A mapping has to fit the two models.
     if !matches!(command, Command::Distinguish(_))

@@ -8,9 +8,10 @@ use super::cache::Cache;
 use super::defect::{self, Defect};
 use super::plan::{self, Ask, Question, Unit};
 use super::settings::Settings;
-use super::{panics, seams};
+use super::{kernels, panics, seams};
 use cat::model::ir::Model;
 use diag::nearest;
+use engine::Limits;
 use engine::liveness::{Liveness, Setting};
 use operational::RaceSearch;
 use program::litmus::Expectation;
@@ -62,6 +63,9 @@ impl<R> Decided<R> {
         }
     }
 }
+
+/// No longer is a change looked for that makes a kernel of a source file race-free.
+const REMEDY: Duration = Duration::from_secs(20);
 
 /// Answers the questions of one unit, in order.
 pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<AnswerLine> {
@@ -141,6 +145,8 @@ fn lines(
             known: None,
             mentions_undefined,
             denies_undefined: settings.deny_undefined,
+            denies_fault: kernels::denies(unit, question, settings),
+            kernel: kernels::told(unit, question, &answer),
             notes: notes(unit, expectation, question, &answer),
             answer,
             ms: settings.timings.then_some(ms),
@@ -273,12 +279,12 @@ fn asked(
                 let new =
                     || Liveness::new(setting, settings.engine, settings.limits, &settings.set);
                 let answer = liveness.get_or_insert_with(new).ask(progress);
-                return Some(with_definedness(
-                    answer,
-                    session.get_or_insert_with(opened),
-                    settings,
-                    start,
-                ));
+                // Whether a kernel of a source file is defined is another question.
+                let asked = session.get_or_insert_with(opened);
+                return Some(match unit.source.launch {
+                    Some(_) => answer,
+                    None => with_definedness(answer, asked, settings, start),
+                });
             }
             let session = session.get_or_insert_with(opened);
             session.limit(time_of(&question.ask, settings));
@@ -376,7 +382,20 @@ fn is_settled(answer: &Answer) -> bool {
 /// Explains an answer that misses the test's expectation; for a race, names a repair.
 fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, settings: &Settings) {
     let met = report::is_met(question.expected, answer.verdict.word());
-    if !settings.explain_unmet || met != Some(false) {
+    let fault = unit.source.launch.is_some() && answer.verdict == Verdict::Racy;
+    // Who asked of a kernel asked for no proof, and waits.
+    let limits = match fault {
+        true => Limits {
+            timeout: Some(settings.limits.timeout.map_or(REMEDY, |t| t.min(REMEDY))),
+            ..settings.limits
+        },
+        false => settings.limits,
+    };
+    let settings = &Settings {
+        limits,
+        ..settings.clone()
+    };
+    if !fault && (!settings.explain_unmet || met != Some(false)) {
         return;
     }
     let asked = panics::catch(|| match (&question.ask, &mut answer.fault) {
@@ -599,6 +618,10 @@ fn answered(session: &mut Session<'_>, question: &Question) -> Option<Answer> {
         Ask::Reachability { prop, negate } => Some(session.reachability(prop.as_ref(), *negate)),
         Ask::Race => session.race(),
         Ask::Undefined => session.undefined(),
+        Ask::Misuse => match session.misuse() {
+            Some(answer) if answer.verdict == Verdict::Defined => session.undefined(),
+            answer => answer,
+        },
         Ask::Liveness(_) => unreachable!("asked elsewhere: it needs another skeleton"),
     }
 }
@@ -730,11 +753,8 @@ fn notes(
     });
     // If the answer is undecided for one of them, the reason says so.
     let told = answer.verdict.reason().is_some();
-    let of_memory = if told {
-        Vec::new()
-    } else {
-        unwritten(&answer.unwritten)
-    };
+    let reads = kernels::mistaken_reads(unit, question, answer);
+    let of_memory = if told { Vec::new() } else { unwritten(&reads) };
     about_axiom
         .into_iter()
         .chain(about_end)

@@ -96,6 +96,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         question.models = vec![MachineMemory::Sc.model().to_owned()];
     }
     let mut run = Run::new(terminal, &question, ReportSubject::Others)?;
+    run.sources = args.sources.options();
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
     run.keep_inputs(args.record.iter())?;

@@ -15,13 +15,19 @@ use super::terminal::{Terminal, cannot_write};
 use super::{defect, exit, files, seams};
 use diag::{Diagnostic, Severity, file};
 use front::litmus::kernel::{Launch, Source};
+use front::litmus::source::{self, Options, SourceKind};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
     if let [one] = args.files.as_slice()
-        && one.extension().is_some_and(|e| e == "ptx")
+        && let Some(kind) = one
+            .extension()
+            .and_then(|e| SourceKind::of_ending(e.to_str()?))
     {
-        return module(one, args, terminal);
+        return match kind {
+            SourceKind::Ptx if args.launches.is_empty() => module(one, args, terminal),
+            kind => launched(one, kind, args, terminal),
+        };
     }
     let of_kernels = [
         !args.grid.is_empty(),
@@ -39,7 +45,7 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
         mut diagnostics,
         crashes,
         ..
-    } = load::load(&args.files, Pool::new(None));
+    } = load::load(&args.files, Pool::new(None), &Options::default(), &[]);
     let mut events = exit::Events {
         answered: !files.is_empty(),
         defect: !crashes.is_empty(),
@@ -108,7 +114,10 @@ fn module(path: &Path, args: &ImportArgs, terminal: &Terminal) -> u8 {
             .all(|sizes| sizes.is_empty());
     let made = Source::read(&name, &text).and_then(|source| match list {
         true => Ok((source.listing(), Vec::new())),
-        false => source.to_toml(args.kernel.as_deref(), &launch),
+        false => {
+            let made = source.to_toml(args.kernel.as_deref(), &launch);
+            made.map(|(text, warnings)| (text + &expectation(SourceKind::Ptx, args), warnings))
+        }
     });
     let (text, mut diagnostics) = match made {
         Ok(made) => made,
@@ -137,6 +146,62 @@ fn module(path: &Path, args: &ImportArgs, terminal: &Terminal) -> u8 {
         }
         .code(),
     )
+}
+
+/// A source file: a test for each kernel and launch.
+fn launched(path: &Path, kind: SourceKind, args: &ImportArgs, terminal: &Terminal) -> u8 {
+    let name = path.display().to_string();
+    let text = match load::text(path, file::LARGEST) {
+        Ok(text) => text,
+        Err(diagnostic) => {
+            terminal.diagnose(&diagnostic);
+            return exit::INVALID;
+        }
+    };
+    let options = Options {
+        language: None,
+        launches: args.launches.clone(),
+    };
+    let (all, mut diagnostics) = match source::to_toml(&name, &text, kind, &options) {
+        Ok(made) => made,
+        Err(diagnostics) => (Vec::new(), diagnostics),
+    };
+    let expected = |text: String| text + &expectation(kind, args);
+    let mut printed = String::new();
+    match (all.len(), &args.output) {
+        (0, _) => {}
+        (1, None) => printed = all.into_iter().map(|(_, text)| expected(text)).collect(),
+        (n, None) => diagnostics.push(
+            Diagnostic::plain(
+                "several-tests",
+                format!("{n} tests do not fit into one file"),
+            )
+            .help("name a folder to write to: `-o DIR`; or one launch: `--launch 'K<<<2, 4>>>'`"),
+        ),
+        (n, Some(output)) => {
+            for (name, text) in all {
+                let into = output.join(format!("{name}.toml"));
+                let file = if n == 1 { output } else { &into };
+                let wrong = put(file, expected(text), args.force).err();
+                diagnostics.extend(wrong.map(|diagnostic| *diagnostic));
+            }
+        }
+    }
+    let invalid = terminal.diagnose_all(&diagnostics) > 0;
+    let events = exit::Events {
+        answered: true,
+        invalid,
+        ..Default::default()
+    };
+    terminal.printed(&printed, events.code())
+}
+
+/// What is expected of the test of a kernel.
+fn expectation(kind: SourceKind, args: &ImportArgs) -> String {
+    let model = kind.dialect().default_model();
+    args.expect.as_ref().map_or(String::new(), |verdict| {
+        format!("\n[expect]\n{model} = {{ race = \"{verdict}\" }}\n")
+    })
 }
 
 fn toml(file: &File) -> Result<String, Box<Diagnostic>> {

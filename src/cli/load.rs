@@ -9,6 +9,7 @@ use super::pool::{Event, Pool};
 use super::{exit, interrupt, panics, seams};
 use diag::{Diagnostic, file};
 use front::litmus::TestFile as Tests;
+use front::litmus::source::Options;
 use program::litmus::LitmusTest;
 
 /// The tests of one file.
@@ -46,10 +47,16 @@ pub(super) struct Loaded {
     pub interrupted: bool,
 }
 
-/// Finds and reads all tests under `arguments`.
-pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
+/// Finds and reads all tests under `arguments`; `options`: how source files are read;
+/// `kernels`: which ones in folders are.
+pub(super) fn load(
+    arguments: &[PathBuf],
+    pool: Pool,
+    options: &Options,
+    kernels: &[PathBuf],
+) -> Loaded {
     let mut loaded = Loaded::default();
-    let found = paths::discover(arguments, &mut loaded.diagnostics);
+    let found = paths::discover_with(arguments, kernels, &mut loaded.diagnostics);
     loaded.inputs = found
         .iter()
         .filter_map(|found| found.file.clone())
@@ -74,12 +81,12 @@ pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
     if let [only] = found.as_slice()
         && only.file.as_ref().is_some_and(|file| file.is_file())
     {
-        take(only.clone(), read(only));
+        take(only.clone(), read(only, options));
         return loaded;
     }
     pool.in_order(
         &found,
-        |found| (found.clone(), read(found)),
+        |found| (found.clone(), read(found, options)),
         |event| {
             let Event::Result((found, outcome)) = event else {
                 // A reader waits for standard input.
@@ -100,7 +107,7 @@ enum Outcome {
     Interrupted,
 }
 
-fn read(found: &Found) -> Outcome {
+fn read(found: &Found, options: &Options) -> Outcome {
     if stop::requested().is_some() {
         return Outcome::Interrupted;
     }
@@ -116,7 +123,7 @@ fn read(found: &Found) -> Outcome {
         Ok(bytes) => bytes,
         Err(error) => return Outcome::Invalid(vec![paths::unreadable(name.as_ref(), &error)]),
     };
-    match panics::catch(|| seams::read_tests(&name, &bytes)) {
+    match panics::catch(|| seams::read_file(&name, &bytes, options)) {
         Ok(Ok(tests)) => Outcome::Tests(tests),
         Ok(Err(diagnostics)) => Outcome::Invalid(diagnostics),
         Err(message) => Outcome::Crashed(bytes, message),

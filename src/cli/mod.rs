@@ -41,6 +41,7 @@ mod files;
 mod filter;
 mod import;
 mod interrupt;
+mod kernels;
 mod load;
 mod man;
 mod memory;

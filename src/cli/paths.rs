@@ -10,7 +10,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use diag::{Diagnostic, nearest};
 
@@ -31,6 +31,16 @@ const NO_TESTS: [&str; 2] = ["Cargo.toml", "fencepost.toml"];
 
 /// Finds the test files under `arguments`; adds unreadable paths to `diagnostics`.
 pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec<Found> {
+    discover_with(arguments, &[], diagnostics)
+}
+
+/// As [`discover`], with source files: those whose paths match one of the patterns `kernels`.
+pub fn discover_with(
+    arguments: &[PathBuf],
+    kernels: &[PathBuf],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Found> {
+    let kernels: Vec<Vec<String>> = kernels.iter().map(|pattern| parts_of(pattern)).collect();
     let mut found = Vec::new();
     for argument in arguments {
         if argument.as_os_str() == "-" {
@@ -44,6 +54,7 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
         match fs::metadata(argument) {
             Ok(data) if data.is_dir() => search(
                 argument,
+                &kernels,
                 &mut Vec::new(),
                 &mut HashSet::new(),
                 &mut found,
@@ -87,6 +98,54 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
         f.path = f.file.as_deref().map_or_else(|| f.path.clone(), as_given);
     }
     found
+}
+
+/// The parts of a path, from the root of the file system on; `..` takes one away.
+fn parts_of(path: &Path) -> Vec<String> {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut parts = Vec::new();
+    for part in whole.components() {
+        match part {
+            Component::ParentDir => drop(parts.pop()),
+            Component::Normal(part) => parts.push(part.to_string_lossy().into_owned()),
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// Whether a path matches one of some patterns, which are looked at part by part.
+fn is_kernel(path: &Path, kernels: &[Vec<String>]) -> bool {
+    !kernels.is_empty() && {
+        let parts = parts_of(path);
+        kernels.iter().any(|pattern| matches(pattern, &parts))
+    }
+}
+
+/// `**` stands for any number of folders; `*` and `?` for letters of one name.
+fn matches(pattern: &[String], parts: &[String]) -> bool {
+    match pattern {
+        [] => parts.is_empty(),
+        [any, rest @ ..] if any == "**" => (0..=parts.len()).any(|n| matches(rest, &parts[n..])),
+        [first, rest @ ..] => {
+            let fits = |part: &String| {
+                let letters = |text: &str| text.chars().collect::<Vec<_>>();
+                letters_match(&letters(first), &letters(part))
+            };
+            parts.first().is_some_and(fits) && matches(rest, &parts[1..])
+        }
+    }
+}
+
+fn letters_match(pattern: &[char], name: &[char]) -> bool {
+    match pattern {
+        [] => name.is_empty(),
+        ['*', rest @ ..] => (0..=name.len()).any(|n| letters_match(rest, &name[n..])),
+        [letter, rest @ ..] => {
+            let fits = name.first().is_some_and(|c| *letter == '?' || letter == c);
+            fits && letters_match(rest, &name[1..])
+        }
+    }
 }
 
 /// A path as the argument has it.
@@ -159,6 +218,7 @@ impl Identity {
 /// so that a symbolic link back to one of them is not followed again.
 fn search(
     folder: &Path,
+    kernels: &[Vec<String>],
     parts: &mut Vec<String>,
     above: &mut HashSet<Identity>,
     found: &mut Vec<Found>,
@@ -185,12 +245,13 @@ fn search(
         }
         let path = entry.path();
         let is_test = name.ends_with(".litmus")
-            || (name.ends_with(".toml") && !NO_TESTS.contains(&name.as_str()));
+            || (name.ends_with(".toml") && !NO_TESTS.contains(&name.as_str()))
+            || is_kernel(&path, kernels);
         match fs::metadata(&path) {
             Ok(data) if data.is_dir() => {
                 if name != "target" {
                     parts.push(name);
-                    search(&path, parts, above, found, diagnostics);
+                    search(&path, kernels, parts, above, found, diagnostics);
                     parts.pop();
                 }
             }
@@ -258,6 +319,28 @@ mod tests {
             ["a.litmus", "b.toml", "c/a.litmus", "c/z.toml", "c.toml"]
         );
         assert!(diagnostics.is_empty());
+    }
+
+    #[test]
+    fn source_files_are_taken_where_patterns_say_so() {
+        let folder = tree(&[
+            "src/a.cu",
+            "src/deep/b.cu",
+            "src/c.cl",
+            "other/d.cu",
+            "t.toml",
+        ]);
+        let found = |patterns: &[&str]| {
+            let patterns: Vec<PathBuf> = patterns.iter().map(|p| folder.path().join(p)).collect();
+            let all = discover_with(&[folder.path().into()], &patterns, &mut Vec::new());
+            all.into_iter().map(|f| f.path).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&[]), ["t.toml"]);
+        assert_eq!(
+            found(&["src/**/*.cu"]),
+            ["src/a.cu", "src/deep/b.cu", "t.toml"]
+        );
+        assert_eq!(found(&["src/?.c*"]), ["src/a.cu", "src/c.cl", "t.toml"]);
     }
 
     #[test]

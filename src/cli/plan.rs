@@ -75,6 +75,8 @@ pub(super) enum Ask {
     Race,
     /// A flag other than the race flag is raised.
     Undefined,
+    /// The same, and where it is another thing than a race, that is told.
+    Misuse,
     /// Does every execution end that is fair under the progress model?
     Liveness(ProgressModel),
 }
@@ -126,6 +128,10 @@ impl Asked<'_> {
             // Expectations about the executor alone are no question for the models.
             Asked::Expected(_) if !test.expect.is_empty() || !test.runs.is_empty() => {
                 test.expect.keys().cloned().collect()
+            }
+            // What only PTX has words for is asked of its model.
+            _ if test.launch.is_some() && test.program.assembly().is_some() => {
+                vec![Dialect::Ptx.default_model().to_owned()]
             }
             _ => vec![test.program.dialect.default_model().to_owned()],
         }
@@ -271,6 +277,9 @@ fn unknown_in_expectation(test: &LitmusTest, name: &str, catalogue: &Catalogue) 
 /// with `all`, every property.
 pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Question> {
     let expectation = test.expect.get(model).cloned().unwrap_or_default();
+    if test.launch.is_some() && !all && expectation.answers() == 0 {
+        return of_kernel(test);
+    }
     let mut questions = Vec::new();
     let question = |property, ask, expected| Question {
         property,
@@ -313,10 +322,31 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
     questions
 }
 
+/// What is asked of a kernel of a source file, where nothing else is said: whether it races, whether
+/// anything else in it is undefined, such as a barrier that some threads miss, and whether it ends.
+pub(super) fn of_kernel(test: &LitmusTest) -> Vec<Question> {
+    let liveness = Property::Liveness(ProgressModel::Fair.name().to_owned());
+    let all = [
+        (Property::Race, Ask::Race),
+        (Property::Undefined, Ask::Misuse),
+        (liveness, Ask::Liveness(ProgressModel::Fair)),
+    ];
+    let question = |(property, ask)| Question {
+        property,
+        ask,
+        quantifier: test.quantifier.name(),
+        proposition: String::new(),
+        expected: None,
+        axiom: None,
+    };
+    all.map(question).into()
+}
+
 /// The place of a test's expectation of a model; else its condition, else its beginning.
 pub(super) fn site(test: &LitmusTest, model: &str) -> FileSite {
     let expected = test.expect.get(model).map(|e| e.span);
-    let spans = [expected, Some(test.condition_span)];
+    let launched = test.launch.as_ref().map(|launch| launch.span);
+    let spans = [expected, Some(test.condition_span), launched];
     let span = spans
         .into_iter()
         .flatten()
@@ -378,6 +408,7 @@ mod tests {
             options: Vec::new(),
             bound: None,
             runs: Vec::new(),
+            launch: None,
         }
     }
 

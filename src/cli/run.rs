@@ -22,6 +22,7 @@ use super::settings::Settings;
 use super::terminal::Terminal;
 use super::{files, interrupt};
 use diag::{Diagnostic, Severity};
+use front::litmus::source::Options;
 use program::litmus::LitmusTest;
 use report::{HumanOptions, ReportFormat, ReportSubject, Summary};
 use verdict::Property;
@@ -45,6 +46,8 @@ pub(super) struct Run<'a> {
     pub args: &'a QuestionArgs,
     /// The question options, checked.
     pub settings: Settings,
+    /// How source files are read.
+    pub sources: Options,
     /// Known verdicts.
     pub cache: Option<Arc<Cache>>,
     /// The workers.
@@ -84,6 +87,7 @@ impl<'a> Run<'a> {
             terminal,
             args,
             settings,
+            sources: Options::default(),
             cache: None,
             pool,
             events,
@@ -109,7 +113,7 @@ impl<'a> Run<'a> {
             crashes,
             inputs,
             interrupted,
-        } = load::load(paths, self.pool);
+        } = load::load(paths, self.pool, &self.sources, &self.args.kernels);
         self.complain(&diagnostics);
         self.inputs.extend(inputs);
         if interrupted {

@@ -36,6 +36,15 @@ pub(super) fn read_tests(name: &str, bytes: &[u8]) -> Result<litmus::TestFile, V
     litmus::read(name, bytes)
 }
 
+/// The tests in one file, which may be a source file: each kernel with each of its launches.
+pub(super) fn read_file(
+    name: &str,
+    bytes: &[u8],
+    options: &litmus::source::Options,
+) -> Result<litmus::TestFile, Vec<Diagnostic>> {
+    litmus::read_with(name, bytes, options)
+}
+
 /// A proposition in the words of the test's condition.
 pub(super) fn parse_prop(test: &LitmusTest, text: &str) -> Result<Prop, Vec<Diagnostic>> {
     litmus::parse_prop(test, text)

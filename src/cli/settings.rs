@@ -79,6 +79,8 @@ pub(super) struct Settings {
     pub detail: bool,
     /// Whether an undefined program is a failure if the test does not mention it.
     pub deny_undefined: bool,
+    /// Whether a race is a failure where the test expects nothing of races.
+    pub deny_race: bool,
     /// Whether to measure.
     pub timings: bool,
     /// The folder of reproducers.
@@ -183,6 +185,7 @@ impl Settings {
             explain_unmet: false,
             detail: false,
             deny_undefined: false,
+            deny_race: false,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })

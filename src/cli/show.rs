@@ -66,6 +66,7 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         false => Form::of(args.output.as_deref()).map_err(|d| refuse(&d))?,
     };
     let mut run = Run::new(terminal, &args.question, ReportSubject::Others)?;
+    run.sources = args.sources.options();
     (run.settings.explain, run.settings.detail) = (true, true);
     let mut files = run.load(slice::from_ref(&args.test));
     run.keep_inputs(args.output.iter())?;

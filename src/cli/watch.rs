@@ -71,7 +71,7 @@ fn clear(terminal: &Terminal) {
 fn stamps(args: &CheckArgs) -> BTreeMap<PathBuf, Stamp> {
     let mut found = BTreeMap::new();
     // The round itself reports unreadable files.
-    for file in paths::discover(&args.paths, &mut Vec::new())
+    for file in paths::discover_with(&args.paths, &args.question.kernels, &mut Vec::new())
         .into_iter()
         .filter_map(|f| f.file)
     {

@@ -219,8 +219,9 @@ fn what_is_wrong_is_told_of_the_module() {
     with(&["--kernel", "mp", "--block", "0"], &["unbound-parameter"]);
     let said = fencepost(folder.path(), &["check", "k.ptx"]);
     assert!(
-        said.code == Some(2) && said.err.contains("fencepost import"),
-        "{}",
+        said.code == Some(2) && said.err.contains("k.ptx:58") && said.out.contains("1 kernel"),
+        "{}{}",
+        said.out,
         said.err
     );
     fs::write(

@@ -20,6 +20,7 @@ mod pipelines;
 mod races;
 mod readings;
 mod run;
+mod sources;
 mod streams;
 mod undefined;
 mod unknown;

@@ -14,6 +14,7 @@
 pub mod dialect;
 pub mod edits;
 mod event;
+pub mod extent;
 mod float;
 pub mod host;
 mod ids;

@@ -71,6 +71,9 @@ struct AnswerObject<'a> {
     /// Reads that may read unwritten memory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unwritten: Vec<UnwrittenObject<'a>>,
+    /// Of a kernel of a source file: its launch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    launch: Option<&'a str>,
     /// Always the last key: `merge` removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<&'a PartOf>,
@@ -250,6 +253,7 @@ fn object(line: &AnswerLine) -> AnswerObject<'_> {
         settings: line.settings.iter().copied().collect(),
         events: line.ms.and(answer.events),
         unwritten: answer.unwritten.iter().map(unwritten).collect(),
+        launch: line.kernel.as_ref().map(|kernel| kernel.launch.as_str()),
         part: line.part.as_ref(),
     }
 }

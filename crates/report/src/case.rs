@@ -127,6 +127,28 @@ impl ReportCase {
         }
     }
 
+    /// What is wrong with a kernel, at its place in the source file.
+    fn of_fault(line: &AnswerLine, found: &Diagnostic) -> ReportCase {
+        let mut case = ReportCase::of(line);
+        let said = [found.message.clone(), found.label.clone()].into_iter();
+        let more = found.secondary.iter().map(|(_, text)| text.clone());
+        let all: Vec<String> = said
+            .chain(more)
+            .chain(found.notes.iter().cloned())
+            .collect();
+        let all: Vec<&str> = all
+            .iter()
+            .map(String::as_str)
+            .filter(|text| !text.is_empty())
+            .collect();
+        case.message = visible(&all.join("; "));
+        case.help = found.help.as_deref().map(visible).or(case.help);
+        if let Some(source) = &found.source {
+            case.site = Some(FileSite::at(source, found.span));
+        }
+        case
+    }
+
     /// The case for the relation between two models on a test.
     pub(super) fn of_finding(comparison: &Comparison, finding: &Finding) -> ReportCase {
         let status = match finding.relation {
@@ -370,7 +392,14 @@ pub(super) trait Cases {
 
 impl<C: Cases> Reporter for C {
     fn line(&mut self, out: &mut dyn Write, line: &AnswerLine) -> io::Result<()> {
-        self.case(out, ReportCase::of(line))
+        let found = line.kernel.iter().flat_map(|kernel| &kernel.found);
+        let cases: Vec<ReportCase> = found
+            .map(|found| ReportCase::of_fault(line, found))
+            .collect();
+        match cases.is_empty() {
+            true => self.case(out, ReportCase::of(line)),
+            false => cases.into_iter().try_for_each(|case| self.case(out, case)),
+        }
     }
 
     fn diagnostic(&mut self, out: &mut dyn Write, diagnostic: &Diagnostic) -> io::Result<()> {

@@ -46,6 +46,7 @@ fn word(status: QueryStatus, expected: bool) -> &'static str {
         QueryStatus::Passed => "answered",
         QueryStatus::Known => "known failure",
         QueryStatus::Undefined(_) => "undefined program",
+        QueryStatus::Fault(_) => "fault",
         QueryStatus::Unmet => "not met",
         QueryStatus::Undecided(_) => "undecided",
         QueryStatus::Defect => "defect",

@@ -19,7 +19,7 @@ use super::{
     AdviceReport, AnswerLine, Comparison, CompiledReport, ConformanceSuite, Distinction,
     Observations, OutcomeTable, QueryStatus, Reporter, Summary,
 };
-use diag::visible;
+use diag::{render, visible};
 use verdict::{Definedness, Property, Reason, Verdict};
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -66,12 +66,15 @@ impl HumanOptions {
 #[derive(Clone, Debug)]
 pub struct Human {
     options: HumanOptions,
+    /// The kernel that was last said to be undecided, and why.
+    undecided: Option<(String, String, String)>,
 }
 
 impl Human {
     /// With these options.
     pub fn new(options: HumanOptions) -> Self {
-        Human { options }
+        let undecided = None;
+        Human { options, undecided }
     }
 
     /// Writes lines, folded to the width.
@@ -211,12 +214,16 @@ impl Human {
         };
         let style = verdict_style(line);
         let rest = self.remarks(line);
+        let unasked = line.quantifier == "none" && line.property == Property::Reachability;
         let word = match outcome(line) {
             "violated" if !line.values().is_empty() => {
                 &format!("violated, by {}", state_text(line.values()))
             }
+            "allowed" if unasked => "no condition given; some execution exists",
+            "forbidden" if unasked => "no condition given; no execution exists",
             word => word,
         };
+        let quantifier = if unasked { "" } else { quantifier };
         if rest.is_empty() {
             writeln!(out, "{DIM}{quantifier:7}{DIM:#} {style}{word}{style:#}")?;
         } else {
@@ -313,6 +320,35 @@ impl Reporter for Human {
         if options.quiet && !must {
             return Ok(());
         }
+        if let (Some(_), Some(reason)) = (&line.kernel, line.answer.verdict.reason())
+            && line.expected.is_none()
+        {
+            let this = (line.path.clone(), line.test.clone(), reason.to_string());
+            if self.undecided.as_ref() == Some(&this) && !self.options.verbose {
+                return Ok(());
+            }
+            self.undecided = Some(this);
+        }
+        let options = &self.options;
+        if let Some(kernel) = &line.kernel
+            && !matches!(status, QueryStatus::Undecided(_) | QueryStatus::Defect)
+        {
+            for diagnostic in &kernel.found {
+                out.write_all(render(diagnostic, diag::Style::Coloured).as_bytes())?;
+            }
+            if kernel.found.is_empty() && options.verbose {
+                self.told(out, |out| self.row(out, line))?;
+            }
+            return self.told(out, |out| {
+                if options.explain && options.verbose {
+                    explain(out, line, true)?;
+                }
+                let notes = line.notes.iter();
+                notes
+                    .into_iter()
+                    .try_for_each(|note| writeln!(out, "  note: {}", visible(note)))
+            });
+        }
         self.told(out, |out| {
             if !options.explain && status.needs_attention() {
                 self.attention(out, line, &case)?;
@@ -392,6 +428,9 @@ impl Reporter for Human {
                 .chain(summary.observations())
             {
                 writeln!(out, "{line}")?;
+            }
+            for line in summary.kernels.launches() {
+                writeln!(out, "{}", visible(&line))?;
             }
             writeln!(out, "{BOLD}{summary}{BOLD:#}")
         })

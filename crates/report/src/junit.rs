@@ -68,9 +68,11 @@ impl Cases for Junit {
 /// The child element of a case that did not pass.
 fn element(status: QueryStatus) -> Option<&'static str> {
     match status {
-        QueryStatus::Passed | QueryStatus::Undefined(false) => None,
+        QueryStatus::Passed | QueryStatus::Undefined(false) | QueryStatus::Fault(false) => None,
         QueryStatus::Undecided(false) | QueryStatus::Known => Some("skipped"),
-        QueryStatus::Unmet | QueryStatus::Undefined(true) => Some("failure"),
+        QueryStatus::Unmet | QueryStatus::Undefined(true) | QueryStatus::Fault(true) => {
+            Some("failure")
+        }
         QueryStatus::Undecided(true) | QueryStatus::Defect | QueryStatus::Invalid => Some("error"),
     }
 }

@@ -30,6 +30,7 @@ mod html;
 mod human;
 mod json;
 mod junit;
+mod kernel;
 mod line;
 mod observations;
 pub mod picture;
@@ -48,6 +49,7 @@ pub use html::Html;
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use junit::Junit;
+pub use kernel::{KernelAnswer, Kernels, LaunchSource};
 pub use line::{AnswerLine, FileSite, KnownFailure, OutcomeTable, PartOf, UnmetReading, is_met};
 pub use observations::{
     HazardPart, Hazards, Observations, ObservedHazard, ObservedOutcome, RacePair, RunExpected,
@@ -240,6 +242,8 @@ pub(crate) mod samples {
             reading: None,
             mentions_undefined: false,
             denies_undefined: false,
+            denies_fault: false,
+            kernel: None,
             notes: Vec::new(),
             ms: None,
             part: None,

@@ -7,6 +7,7 @@ use diag::{SourceFile, Span, visible};
 use serde::{Deserialize, Serialize};
 use verdict::{Answer, Definedness, Fault, Outcomes, Property, State, Verdict, Witness};
 
+use super::kernel::KernelAnswer;
 use super::status::QueryStatus;
 
 /// A place in a file.
@@ -100,6 +101,10 @@ pub struct AnswerLine {
     pub mentions_undefined: bool,
     /// Whether an undefined program is a failure if the test does not mention it.
     pub denies_undefined: bool,
+    /// Whether it is a failure if the program races, is undefined or hangs, and nothing is expected.
+    pub denies_fault: bool,
+    /// Of a kernel of a source file: what is told at its lines.
+    pub kernel: Option<Box<KernelAnswer>>,
     /// Remarks for people.
     pub notes: Vec<String>,
     /// Wall time in milliseconds, if timings are on.
@@ -163,6 +168,7 @@ impl AnswerLine {
     pub fn status(&self) -> QueryStatus {
         match (&self.answer.verdict, &self.known, self.met()) {
             _ if self.answer.defect.is_some() => QueryStatus::Defect,
+            _ if let Some(fault) = self.fault_status().filter(|_| self.expected.is_none()) => fault,
             (Verdict::Undecided(_), ..) => QueryStatus::Undecided(self.expected.is_some()),
             (_, Some(KnownFailure { passes: false, .. }), Some(false)) => QueryStatus::Known,
             (_, Some(KnownFailure { passes: true, .. }), _) | (_, _, Some(false)) => {

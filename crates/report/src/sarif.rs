@@ -173,6 +173,7 @@ struct Logical {
 
 fn rule(id: &'static str) -> SarifRule {
     let text = match id {
+        "program-fault" => "The program races, is undefined or hangs under the model",
         "expectation-not-met" => "The model's verdict is not the one that the test expects",
         "known-failure" => {
             "The model's verdict is not the one that the test expects, which the test says is known"

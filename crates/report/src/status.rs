@@ -10,6 +10,8 @@ pub enum QueryStatus {
     /// The program is undefined and the test does not mention it; the field says whether that is a
     /// failure.
     Undefined(bool),
+    /// Nothing is expected, and the program races, is undefined or hangs; whether that is a failure.
+    Fault(bool),
     /// Not as expected; or as expected although the test lists a known failure.
     Unmet,
     /// Undecided; the field says whether there is an expectation.
@@ -27,6 +29,7 @@ impl QueryStatus {
             QueryStatus::Passed => "answered",
             QueryStatus::Known => "known-failure",
             QueryStatus::Undefined(_) => "undefined-program",
+            QueryStatus::Fault(_) => "program-fault",
             QueryStatus::Unmet => "expectation-not-met",
             QueryStatus::Undecided(_) => "undecided",
             QueryStatus::Defect => "defect",
@@ -41,14 +44,17 @@ impl QueryStatus {
 
     /// Whether it makes the run fail.
     pub fn fails(self) -> bool {
-        matches!(self, QueryStatus::Unmet | QueryStatus::Undefined(true))
+        matches!(
+            self,
+            QueryStatus::Unmet | QueryStatus::Undefined(true) | QueryStatus::Fault(true)
+        )
     }
 
     /// Whether it is only a warning.
     pub(super) fn warns(self) -> bool {
         matches!(
             self,
-            QueryStatus::Undecided(_) | QueryStatus::Undefined(false)
+            QueryStatus::Undecided(_) | QueryStatus::Undefined(false) | QueryStatus::Fault(false)
         )
     }
 }

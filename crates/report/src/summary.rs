@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::kernel::Kernels;
 use super::{
     AdviceReport, AdviceVerdict, AnswerLine, Comparison, CompiledOperation, CompiledReport,
     CompiledVerdict, ConformanceSuite, Distinction, Observations, OutcomeTable, QueryStatus,
@@ -102,12 +103,15 @@ pub struct Summary {
     pub hidden: usize,
     /// Whether the run was interrupted.
     pub interrupted: bool,
+    /// Kernels of source files.
+    pub kernels: Kernels,
 }
 
 impl Summary {
     /// Counts one answer.
     pub fn add(&mut self, line: &AnswerLine) {
         self.answers += 1;
+        self.kernels.add(line);
         *self.engines.entry(line.answer.engine).or_default() += 1;
         if let Some(index) = WORDS
             .iter()
@@ -345,10 +349,15 @@ impl fmt::Display for Summary {
             .verdicts()
             .map(|(word, n)| format!("{n} {word}"))
             .collect();
+        let kernels = self.kernels.text();
         let mut parts = vec![match verdicts.as_slice() {
             [] => counted(self.answers, "answer"),
             some => format!("{}: {}", counted(self.answers, "answer"), some.join(", ")),
         }];
+        match kernels {
+            Some(text) if self.kernels.answers == self.answers => parts = vec![text],
+            other => parts.extend(other),
+        }
         if self.met + self.unmet > 0 {
             let not = match self.unmet {
                 0 => "all met".to_owned(),

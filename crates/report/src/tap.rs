@@ -35,9 +35,10 @@ impl Tap {
         self.begin(out)?;
         self.points += 1;
         let ok = match case.status {
-            QueryStatus::Passed | QueryStatus::Undecided(false) | QueryStatus::Undefined(false) => {
-                "ok"
-            }
+            QueryStatus::Passed
+            | QueryStatus::Undecided(false)
+            | QueryStatus::Undefined(false)
+            | QueryStatus::Fault(false) => "ok",
             _ => "not ok",
         };
         write!(

@@ -29,6 +29,8 @@ pub fn line(
         reading: None,
         mentions_undefined: false,
         denies_undefined: false,
+        denies_fault: false,
+        kernel: None,
         notes: Vec::new(),
         ms: None,
         part: None,

@@ -901,7 +901,7 @@ impl Maker {
                 }
             }
             68..82 => self.looped(depth),
-            82..92 => self.switch(depth),
+            83..92 => self.switch(depth),
             _ => self.block(depth - 1),
         }
     }

@@ -75,6 +75,8 @@ struct Question {
     condition: Option<bool>,
     complete: bool,
     flags: Option<Vec<usize>>,
+    /// Pairs of accesses by two threads are passed over: they are races.
+    but_races: bool,
     positive: Verdict,
     negative: Verdict,
 }
@@ -87,6 +89,7 @@ impl Question {
             condition,
             complete: true,
             flags: None,
+            but_races: false,
             positive,
             negative,
         }
@@ -99,6 +102,7 @@ impl Question {
             condition: None,
             complete: false,
             flags: Some(flags),
+            but_races: false,
             positive,
             negative,
         }
@@ -293,6 +297,20 @@ impl<'a> Session<'a> {
             self.undefined = Some(answer.clone());
         }
         Some(answer)
+    }
+
+    /// As [`Session::undefined`], of anything but races: barriers that some threads miss, objects
+    /// that are used out of turn.
+    pub fn misuse(&mut self) -> Option<Answer> {
+        let flags = self
+            .flags(TestEffect::Undefined)
+            .filter(|_| self.never_undefined().is_none())?;
+        let question = Question {
+            but_races: true,
+            ..Question::undefined(flags)
+        };
+        let answer = self.marked(question);
+        Some(self.for_all_implementations(answer))
     }
 
     /// Asks for executions that a flag marks. In a host program, a command runs only after others

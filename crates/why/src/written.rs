@@ -1014,12 +1014,47 @@ fn declarations(test: &LitmusTest) -> Vec<Range<usize>> {
     found
 }
 
-/// The parts of a file that are code of the test: whole strings of TOML, else from the first to the
-/// last instruction of a thread.
+/// What is between the outermost braces around a place of a source file.
+fn function_around(text: &str, at: usize) -> Option<Range<usize>> {
+    let (mut depth, mut start, mut i) = (0, 0, 0);
+    while let Some(c) = text[i..].chars().next() {
+        let rest = &text[i..];
+        let passed = match rest.get(..2) {
+            Some("//") => rest.find('\n').unwrap_or(rest.len()),
+            Some("/*") => rest.find("*/").map_or(rest.len(), |n| n + 2),
+            _ => 0,
+        };
+        if passed > 0 {
+            i += passed;
+            continue;
+        }
+        match c {
+            '{' => {
+                start = if depth == 0 { i + 1 } else { start };
+                depth += 1;
+            }
+            '}' => {
+                depth = usize::saturating_sub(depth, 1);
+                if depth == 0 && (start..i).contains(&at) {
+                    return Some(start..i);
+                }
+            }
+            _ => {}
+        }
+        i += c.len_utf8();
+    }
+    None
+}
+
+/// The parts of a file that are code of the test: whole strings of TOML, whole functions of a
+/// source file, else from the first to the last instruction of a thread.
 fn regions(test: &LitmusTest) -> Vec<Range<usize>> {
     let text = &test.file.text;
     let mut regions: Vec<Range<usize>> = Vec::new();
     let whole = |span: Range<usize>| {
+        if test.launch.is_some() {
+            return function_around(text, span.start);
+        }
         ["'''", "\"\"\""].iter().find_map(|quote| {
             let open = text[..span.start].rfind(quote)?;
             let close = span.end + text[span.end..].find(quote)?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use front::litmus::source::SourceKind;
 
 use crate::cli::memory::{self, Size};
 use diag::nearest;
@@ -188,6 +189,30 @@ pub(in crate::cli) enum NoTests {
 pub(in crate::cli) enum Deny {
     /// Programs that are undefined under the model, if the test does not mention it.
     Undefined,
+    /// Programs that race under the model, where the test does not mention it.
+    Race,
+}
+
+/// Languages of source files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum LanguageArg {
+    /// CUDA C++
+    Cuda,
+    /// OpenCL C
+    Opencl,
+    /// PTX
+    Ptx,
+}
+
+impl LanguageArg {
+    /// As the reader of files has it.
+    pub(in crate::cli) fn kind(self) -> SourceKind {
+        match self {
+            LanguageArg::Cuda => SourceKind::Cuda,
+            LanguageArg::Opencl => SourceKind::OpenCl,
+            LanguageArg::Ptx => SourceKind::Ptx,
+        }
+    }
 }
 
 /// Advice that counts as a failure.

@@ -2,9 +2,10 @@
 //!
 //! # Invariants
 //! - The key covers everything that can change an answer:
-//!   the text of the test's file and the test's name in it; the model as it was understood, with
-//!   the texts of its files; the questions; the engine; the loop bound; options; the mapping;
-//!   whether axioms are named; the build of this program; and the version of Z3, if it is used.
+//!   the text of the test's file and the test's name in it; the launch of a kernel; the model as it
+//!   was understood, with the texts of its files; the questions; the engine; the loop bound; options;
+//!   the mapping; whether axioms are named; the build of this program; and the version of Z3, if it
+//!   is used.
 //! - Time limits, numbers of workers, paths and output options are not in it.
 //! - Fields are hashed with their lengths: no two lists of fields give the same bytes.
 //!
@@ -65,6 +66,8 @@ impl Keys {
         fields.add(&ending);
         fields.bytes(&self.file(file));
         fields.add(&unit.test.name);
+        let launch = unit.source.launch.as_ref();
+        fields.add(&launch.map_or(String::new(), |launch| format!("{launch:?}")));
         // Rows count, too: a user's file may change.
         fields.add(
             &unit

@@ -33,6 +33,7 @@ const STUCK: &str = "stuck";
 /// Runs it; returns the exit code.
 pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, ReportSubject::Others)?;
+    run.sources = args.sources.options();
     let mut selection = run.select(&args.select)?;
     let device = find(on).map_err(|why| devices::none(terminal, &why))?;
     let options = DeviceOptions {

@@ -128,6 +128,7 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
         options: Vec::new(),
         bound: None,
         runs: Vec::new(),
+        launch: None,
     })
 }
 

@@ -20,7 +20,7 @@ use self::accesses::{Accesses, address, mentions, words};
 use self::binding::{
     BYTES, Binding, FORM, First, MOST_BYTES, Made, WORD, bind, of_buffer, of_type, rounded,
 };
-use super::toml::UNKNOWN;
+use super::toml::{Code, Made as TestParts, UNKNOWN, read_made};
 use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Initial, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
@@ -39,6 +39,22 @@ struct Imported {
     part: BTreeMap<String, u64>,
     /// Buffers that the kernel reads although the launch gives them no values.
     inputs: BTreeSet<String>,
+}
+
+/// What a test of a kernel is made of.
+struct Draft {
+    /// The document, up to the code.
+    head: String,
+    /// Lines that name the files which the code came from.
+    files: String,
+    /// The code.
+    code: String,
+    /// Its parts, with where they begin in the module.
+    places: Vec<(Range<usize>, usize)>,
+    memory: BTreeMap<String, Made>,
+    order: Vec<String>,
+    /// Names of arrays whose accesses say what is in them.
+    cut: Vec<String>,
 }
 
 /// The special register with the size of a CTA's dynamic shared memory.
@@ -455,8 +471,18 @@ impl Source {
         &self,
         kernel: Option<&str>,
         launch: &Launch,
-        (whole, inputs): (&BTreeMap<String, u64>, &BTreeSet<String>),
+        whole_and_inputs: (&BTreeMap<String, u64>, &BTreeSet<String>),
     ) -> Result<Imported, Vec<Diagnostic>> {
+        self.read_back(self.draft(kernel, launch, whole_and_inputs)?)
+    }
+
+    /// What a test of a kernel is made of.
+    fn draft(
+        &self,
+        kernel: Option<&str>,
+        launch: &Launch,
+        (whole, inputs): (&BTreeMap<String, u64>, &BTreeSet<String>),
+    ) -> Result<Draft, Vec<Diagnostic>> {
         let kernel = self.kernel(kernel).map_err(|d| vec![*d])?;
         // Parse errors are dropped here: reading the test reports them again.
         let unit = self.unit(kernel, &mut Sink::new(&self.file));
@@ -803,8 +829,8 @@ impl Source {
                 .collect();
             let _ = writeln!(out, "regs = {{ {} }}", regs.join(", "));
         }
-        // TOML drops a line end directly after the opening quotes.
-        out.push_str("code = '''\n");
+        let head = out;
+        let (mut code, mut files) = (String::new(), String::new());
         // File names are quoted inside a TOML string in which `${` begins a placeholder.
         let plain = |name: &str| name.replace(|c: char| c.is_control() || "\"'$".contains(c), "_");
         let named: BTreeSet<i64> = parts
@@ -817,19 +843,49 @@ impl Source {
             .iter()
             .filter(|(number, _)| named.contains(number))
         {
-            let _ = writeln!(out, ".file {number} \"{}\"", plain(name));
+            let _ = writeln!(files, ".file {number} \"{}\"", plain(name));
         }
         let mut places = Vec::new();
         for (text, start) in &parts {
             let _ = writeln!(
-                out,
+                code,
                 "#line {} \"{}\"",
                 self.file.line_column(*start).0,
                 plain(&self.file.name)
             );
-            places.push((out.len()..out.len() + text.len(), *start));
-            out.push_str(text);
+            places.push((code.len()..code.len() + text.len(), *start));
+            code.push_str(text);
         }
+        Ok(Draft {
+            head,
+            files,
+            code,
+            places,
+            memory,
+            order,
+            cut,
+        })
+    }
+
+    /// The test of a draft, as text that was read back.
+    fn read_back(&self, draft: Draft) -> Result<Imported, Vec<Diagnostic>> {
+        let Draft {
+            head,
+            files,
+            code,
+            places,
+            memory,
+            order,
+            cut,
+        } = draft;
+        // A line end behind the opening quotes is no part of a string.
+        let mut out = format!("{head}code = '''\n{files}");
+        let at = out.len();
+        let places: Vec<_> = places
+            .into_iter()
+            .map(|(range, start)| (range.start + at..range.end + at, start))
+            .collect();
+        out.push_str(&code);
         out.push_str("'''\n");
         match super::read(&format!("{}, as a test", self.file.name), out.as_bytes()) {
             Ok(read) => {
@@ -896,6 +952,106 @@ impl Source {
                 })
             }
             Err(all) => Err(all.into_iter().map(|d| self.moved(d, &places)).collect()),
+        }
+    }
+
+    /// The kernels, in order, with where their names stand.
+    pub(super) fn kernels(&self) -> impl Iterator<Item = (&Kernel, Span)> {
+        self.module.kernels.iter().map(|kernel| {
+            let before = &self.file.text[..kernel.start];
+            let at = before.rfind(&kernel.name).unwrap_or(0);
+            (kernel, Span::new(at, at + kernel.name.len()))
+        })
+    }
+
+    /// A kernel's name without its arguments, and not mangled.
+    pub(super) fn path_of(&self, name: &str) -> String {
+        mangled::Name::of(name).map_or(name.to_owned(), |parts| parts.path)
+    }
+
+    /// The kernels that a word is short for, by their numbers.
+    pub(super) fn meant(&self, word: &str) -> Vec<usize> {
+        let names: Vec<&str> = self
+            .module
+            .kernels
+            .iter()
+            .map(|k| k.name.as_str())
+            .collect();
+        mangled::meant(word, &names)
+    }
+
+    /// What there is to bind of a kernel, with its types: parameters, and pieces of structures.
+    pub(super) fn pieces_of(&self, kernel: &Kernel) -> Vec<(String, String)> {
+        let all = kernel
+            .params
+            .iter()
+            .flat_map(|param| pieces(param, &kernel.body));
+        all.map(|(name, ty)| (name, ty.to_owned())).collect()
+    }
+
+    /// The arrays of dynamic shared memory that a kernel names.
+    pub(super) fn dynamic_of(&self, kernel: &Kernel) -> Vec<String> {
+        let parts = self.code(kernel);
+        let named: HashSet<&str> = parts.iter().flat_map(|(text, _)| words(text)).collect();
+        let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
+        let all = self
+            .module
+            .variables
+            .iter()
+            .chain(inner)
+            .chain(&kernel.variables);
+        let dynamic = all.filter(|v| v.elements.is_none() && named.contains(v.name.as_str()));
+        dynamic.map(|v| v.name.clone()).collect()
+    }
+
+    /// The code of a kernel and of the functions that it calls.
+    pub(super) fn text_of(&self, kernel: &Kernel) -> String {
+        self.code(kernel)
+            .into_iter()
+            .map(|(text, _)| text)
+            .collect()
+    }
+
+    /// A test of a kernel whose places are those of the module, with warnings. `inputs`: buffers
+    /// that begin with unknown values.
+    ///
+    /// # Errors
+    /// All that is wrong with the kernel and its launch.
+    pub(super) fn placed(
+        &self,
+        (kernel, at): (&str, Span),
+        launch: &Launch,
+        inputs: &BTreeSet<String>,
+    ) -> Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let draft = self.draft(Some(kernel), launch, (&BTreeMap::new(), inputs))?;
+        let (test, warnings) = self.in_place(&draft, at)?;
+        let mut part = parts_of_words(&test.program);
+        part.retain(|name, _| draft.order.contains(name));
+        if part.is_empty() {
+            return Ok((test, warnings));
+        }
+        self.in_place(&self.draft(Some(kernel), launch, (&part, inputs))?, at)
+    }
+
+    fn in_place(
+        &self,
+        draft: &Draft,
+        at: Span,
+    ) -> Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let mut code = MappedText::opaque(&draft.files, at);
+        for (range, start) in &draft.places {
+            code.push_verbatim(&draft.code[range.clone()], *start);
+        }
+        let head = MappedText::opaque(&format!("{}code = \"\"\n", draft.head), at);
+        let mut sink = Sink::new(&self.file);
+        let made = TestParts {
+            head: &head,
+            code: Code::Ptx(code),
+        };
+        let test = read_made(&made, &mut sink).filter(|_| sink.errors() == 0);
+        match test {
+            Some(test) => Ok((test, sink.into_diagnostics())),
+            None => Err(sink.into_diagnostics()),
         }
     }
 

@@ -28,6 +28,7 @@ mod program_scope;
 mod read;
 mod respell;
 mod schema;
+pub mod source;
 mod toml;
 mod write;
 
@@ -35,7 +36,7 @@ pub use bless::bless;
 pub use condition::parse_prop;
 pub use fronts::{dialects, printed};
 pub use keys::PROPERTIES;
-pub use read::{TestFile, parse, read, read_path};
+pub use read::{FileKind, TestFile, parse, read, read_path, read_with};
 pub use respell::{Splice, respelled};
 pub use schema::schema;
 pub use write::to_toml;

@@ -1,12 +1,14 @@
 //! Reads bytes into tests: chooses the reader for a file, and reports files that no reader accepts.
 //!
 //! # Invariants
-//! - The result is either all tests of a file or all of its errors.
+//! - Either all tests of a file or all of its errors. Of a source file, the kernels that can be read
+//!   are tests, and what is wrong with the others is told beside them.
 
 use std::path::Path;
 
+use super::source::{self, Options, SourceKind};
 use super::{dotlitmus, toml};
-use diag::{Diagnostic, Sink, SourceFile, Span, file};
+use diag::{Diagnostic, Severity, Sink, SourceFile, Span, file};
 use program::litmus::LitmusTest;
 
 /// First words of `.litmus` files.
@@ -32,8 +34,77 @@ pub fn read_path(path: &Path) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
 pub struct TestFile {
     /// The tests, in file order.
     pub tests: Vec<LitmusTest>,
-    /// Warnings, in order of place.
+    /// Warnings, in order of place; of a source file, also errors in kernels that are no tests.
     pub warnings: Vec<Diagnostic>,
+}
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A test, or a template for several.
+    Toml,
+    /// A published test.
+    Litmus,
+    /// Kernels.
+    Source(SourceKind),
+    /// Neither: the name says nothing, and the text is none of them.
+    Other,
+}
+
+impl FileKind {
+    /// By the ending of the name, else by how the text begins.
+    pub fn of(name: &str, text: &str) -> FileKind {
+        let path = Path::new(name);
+        let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+        match ending {
+            "toml" => return FileKind::Toml,
+            "litmus" => return FileKind::Litmus,
+            _ => {}
+        }
+        if let Some(kind) = SourceKind::of_ending(ending) {
+            return FileKind::Source(kind);
+        }
+        let first = first_word(text);
+        if LITMUS_WORDS.contains(&first) {
+            return FileKind::Litmus;
+        }
+        if first == ".version" {
+            return FileKind::Source(SourceKind::Ptx);
+        }
+        if text.contains("__global__") && !text.contains("[kernel]") {
+            return FileKind::Source(SourceKind::Cuda);
+        }
+        // A test has keys from its first line on.
+        let is_key = |line: &str| {
+            let line = line.trim();
+            line.starts_with('[')
+                || line
+                    .split_once('=')
+                    .is_some_and(|(key, _)| is_toml_key(key))
+        };
+        let mut lines = text.lines().filter(|line| !is_remark(line));
+        match lines.next() {
+            Some(line) if !is_key(line) && !name.starts_with('<') => FileKind::Other,
+            _ => FileKind::Toml,
+        }
+    }
+}
+
+fn is_remark(line: &str) -> bool {
+    line.trim().is_empty() || line.trim_start().starts_with('#')
+}
+
+fn is_toml_key(text: &str) -> bool {
+    let text = text.trim();
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.\"'".contains(c))
+}
+
+fn first_word(text: &str) -> &str {
+    let text = text.trim_start_matches('\u{feff}');
+    text.split_whitespace().next().unwrap_or("")
 }
 
 /// Reads the tests in `bytes`; messages use `source_name`. The ending `.litmus` or `.toml` gives
@@ -48,8 +119,20 @@ pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Vec<Dia
 /// Like [`parse`], with warnings.
 ///
 /// # Errors
-/// All mistakes in the text.
+/// Everything that is wrong with the text.
 pub fn read(source_name: &str, bytes: &[u8]) -> Result<TestFile, Vec<Diagnostic>> {
+    read_with(source_name, bytes, &Options::default())
+}
+
+/// As [`read`], with options for source files.
+///
+/// # Errors
+/// Everything that is wrong with the text.
+pub fn read_with(
+    source_name: &str,
+    bytes: &[u8],
+    options: &Options,
+) -> Result<TestFile, Vec<Diagnostic>> {
     if bytes.len() as u64 > file::LARGEST {
         let message = format!(
             "`{source_name}` is too large: more than {} MiB",
@@ -63,33 +146,22 @@ pub fn read(source_name: &str, bytes: &[u8]) -> Result<TestFile, Vec<Diagnostic>
     };
     let file = SourceFile::new(source_name, text);
     let mut sink = Sink::new(&file);
-    let first = text
-        .trim_start_matches('\u{feff}')
-        .split_whitespace()
-        .next()
-        .unwrap_or("");
-    let extension = Path::new(source_name)
-        .extension()
-        .and_then(|e| e.to_str())
-        .unwrap_or("");
-    if extension == "ptx" || first == ".version" {
-        let at = text.find(first).unwrap_or(0);
-        sink.error(
-            "ptx-module",
-            Span::new(at, at + first.len()),
-            "this is a module of PTX, no test",
-            |d| {
-                d.label("expected a test").help(format!(
-                    "`fencepost import {source_name}` lists its kernels; with `--kernel`, \
-                     `--grid`, `--block` and `--arg` it makes a test of one"
-                ))
-            },
-        );
-        return Err(sink.into_diagnostics());
-    }
-    let tests = match is_litmus(&file) {
-        true => dotlitmus::read(&mut sink).into_iter().collect(),
-        false => toml::read(&mut sink, None),
+    let named = options.language.map(FileKind::Source);
+    let of_name = FileKind::of(source_name, text);
+    let kind = match of_name {
+        FileKind::Source(_) | FileKind::Other | FileKind::Toml if is_unnamed(source_name) => {
+            named.unwrap_or(of_name)
+        }
+        kind => kind,
+    };
+    let tests = match kind {
+        FileKind::Source(kind) => return read_source(kind, options, sink),
+        FileKind::Litmus => dotlitmus::read(&mut sink).into_iter().collect(),
+        FileKind::Toml => toml::read(&mut sink, None),
+        FileKind::Other => {
+            sink.push(unlike_all(&sink));
+            Vec::new()
+        }
     };
     if sink.errors() > 0 {
         Err(sink.into_diagnostics())
@@ -99,6 +171,42 @@ pub fn read(source_name: &str, bytes: &[u8]) -> Result<TestFile, Vec<Diagnostic>
             warnings: sink.into_diagnostics(),
         })
     }
+}
+
+/// Whether the ending of a name says nothing of what is in the file.
+fn is_unnamed(name: &str) -> bool {
+    let ending = Path::new(name).extension().and_then(|e| e.to_str());
+    let known = |ending: &str| {
+        ["toml", "litmus"].contains(&ending) || SourceKind::of_ending(ending).is_some()
+    };
+    !ending.is_some_and(known)
+}
+
+/// The tests of a source file; the errors, if it has none.
+fn read_source(
+    kind: SourceKind,
+    options: &Options,
+    mut sink: Sink,
+) -> Result<TestFile, Vec<Diagnostic>> {
+    let mut others = Vec::new();
+    let tests = source::read(kind, options, &mut sink, &mut others);
+    let mut warnings = sink.into_diagnostics();
+    warnings.extend(others);
+    if tests.is_empty() && warnings.iter().any(|d| d.severity == Severity::Error) {
+        Err(warnings)
+    } else {
+        Ok(TestFile { tests, warnings })
+    }
+}
+
+/// A file that no reader takes.
+fn unlike_all(sink: &Sink) -> Diagnostic {
+    let first = sink.file().text.lines().next().map_or(0, str::len);
+    let message = "this is neither a test nor a source file";
+    Diagnostic::error("unknown-file", sink.file(), Span::new(0, first), message)
+        .label("expected a test in TOML, a `.litmus` file, or kernels")
+        .note("files are told by their endings: `.toml`, `.litmus`, `.cu`, `.cuh`, `.cl`, `.ptx`")
+        .help("of another ending, say what it is: `--language cuda`, `opencl` or `ptx`")
 }
 
 /// Whether a file is in the `.litmus` format instead of TOML, by its ending or else its first word.

@@ -4,7 +4,7 @@
 //! - The front end reads the new text like any other file. Threads, locations and nameable
 //!   registers keep their indices, so a proposition keeps its meaning.
 
-use super::{dotlitmus, read, toml};
+use super::{dotlitmus, read, source, toml};
 use diag::{Sink, SourceFile, Span};
 use program::litmus::LitmusTest;
 use program::{Program, Thread};
@@ -44,13 +44,26 @@ pub fn respelled(test: &LitmusTest, splices: &[Splice]) -> Option<(LitmusTest, V
     let (text, put_in) = spliced(&test.file.text, splices)?;
     let file = SourceFile::new(test.file.name.clone(), text);
     let mut sink = Sink::new(&file);
-    let tests = match read::is_litmus(&file) {
-        true => dotlitmus::read(&mut sink).into_iter().collect(),
-        false => toml::read(&mut sink, Some(&test.name)),
+    let dialect = test.program.dialect;
+    let tests = match (&test.launch, read::is_litmus(&file)) {
+        // With its launch on the command line, a kernel has one test, called by its name alone.
+        (Some(launch), _) => {
+            let again = source::read_again(launch, dialect, &mut sink);
+            let name = test.name.clone();
+            again
+                .into_iter()
+                .map(|new| LitmusTest {
+                    name: name.clone(),
+                    ..new
+                })
+                .collect()
+        }
+        (None, true) => dotlitmus::read(&mut sink).into_iter().collect(),
+        (None, false) => toml::read(&mut sink, Some(&test.name)),
     };
     let new = tests
         .into_iter()
-        .find(|new| new.name == test.name)
+        .find(|new: &LitmusTest| new.name == test.name)
         .filter(|_| sink.errors() == 0)?;
     same_names(&test.program, &new.program).then(|| {
         let changed = LitmusTest {

@@ -60,6 +60,40 @@ pub struct LitmusTest {
     pub bound: Option<u32>,
     /// Expected results of executor runs.
     pub runs: Vec<RunExpectation>,
+    /// Of a kernel of a source file: how it is launched.
+    pub launch: Option<KernelLaunch>,
+}
+
+/// How a kernel of a source file is launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelLaunch {
+    /// The kernel.
+    pub kernel: String,
+    /// The launch as it can be written in the file or on the command line.
+    pub text: String,
+    /// Blocks, by dimension.
+    pub grid: Vec<u32>,
+    /// Threads per block, by dimension.
+    pub block: Vec<u32>,
+    /// Where it comes from.
+    pub by: LaunchOrigin,
+    /// Where the name of the kernel stands in the file.
+    pub span: Span,
+    /// Buffers that begin with any values: reading them is no mistake.
+    pub inputs: Vec<String>,
+    /// What is to be said of the launch: why it is a smaller one.
+    pub notes: Vec<String>,
+}
+
+/// Where a launch comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaunchOrigin {
+    /// A line of the file.
+    Line,
+    /// The command line.
+    CommandLine,
+    /// It was chosen to suit the code.
+    Choice,
 }
 
 impl LitmusTest {

@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::races::Races;
 use super::{Question, Session, Shown};
 use cat::model::ir::TestEffect;
+use cat::rel::Rel;
 use engine::engines::{Reply, TaskEngines};
 use engine::limits::{BoundTrial, Halt};
 use engine::query::{Deadline, Query};
@@ -99,8 +100,12 @@ impl<'a> Session<'a> {
             answer.witness = Some(witness::describe(&task, &found.0, &found.1));
             answer.fault = question.flags.as_ref().and_then(|flags| {
                 let means = self.flags(TestEffect::Race).unwrap_or_default();
-                fault::describe(&task, &found.0, &found.1, flags, &means, races.spared())
-                    .map(Box::new)
+                let spared = if of_race {
+                    races.spared()
+                } else {
+                    query.spared.as_ref()
+                };
+                fault::describe(&task, &found.0, &found.1, flags, &means, spared).map(Box::new)
             });
             if of_race && self.all_races {
                 answer.races = Some(Box::new(self.all_races(&task, bound, races, deadline)?));
@@ -170,8 +175,16 @@ impl<'a> Session<'a> {
         if let (Some(negate), Some(condition)) = (question.condition, &self.test.condition) {
             props.push((condition, !negate));
         }
+        let two_accesses = |i: usize, j: usize| {
+            let (a, b) = (&task.sk.events[i], &task.sk.events[j]);
+            a.thread != b.thread && a.kind.accesses() && b.kind.accesses()
+        };
+        let spared = question
+            .but_races
+            .then(|| Rel::from_fn(task.sk.len(), two_accesses));
         Query {
             complete: question.complete,
+            spared,
             props,
             flags: question.flags.clone(),
             no_fault: task.fault != Cond::FALSE,

@@ -21,7 +21,7 @@ use super::ast::Expr as Tree;
 use super::language::Language;
 use super::lower::Lowering;
 use super::types::{Type, Value, folded};
-use program::{BinOp, CmpOp, Expr, FloatOp, Format, Number, Rounding, Ty};
+use program::{BinOp, CmpOp, Expr, FloatOp, Format, NumberType, Rounding, Ty};
 
 /// The types by name, and whether C, OpenCL C and CUDA C++ have them.
 const TYPES: &[(&str, Format, [bool; 3])] = &[
@@ -82,7 +82,7 @@ fn unary(op: FloatOp, format: Format, a: Expr) -> Expr {
 
 /// A number as an integer, towards zero.
 pub(super) fn to_integer(format: Format, ty: Ty, expr: &Expr) -> Expr {
-    let op = FloatOp::To(Number::Int(ty), Rounding::Zero);
+    let op = FloatOp::To(NumberType::Int(ty), Rounding::Zero);
     folded(Expr::Cast(ty, unary(op, format, expr.clone()).into()))
 }
 
@@ -91,7 +91,7 @@ pub(super) fn converted(value: &Value, to: Format) -> Expr {
     match &value.ty {
         Type::Float(from) if *from == to => value.expr.clone(),
         Type::Float(from) => {
-            let op = FloatOp::To(Number::Float(to), Rounding::Nearest);
+            let op = FloatOp::To(NumberType::Float(to), Rounding::Nearest);
             unary(op, *from, value.expr.clone())
         }
         _ => {

@@ -267,6 +267,11 @@ impl Lowering<'_, '_> {
         self.scopes.leave();
     }
 
+    /// The type of a parameter of a kernel.
+    pub(super) fn kernel_parameter(&mut self, param: &TypeName) -> Option<Qualified> {
+        self.parameter(param, false)
+    }
+
     fn bind_parameter(&mut self, param: &super::ast::TypeName, body: &[Stmt]) {
         let name = &param.declarator.name;
         let word = self.str(name);

@@ -65,6 +65,7 @@ mod inline_asm;
 mod instances;
 mod integer;
 mod integer_calls;
+mod items;
 mod lanes;
 mod language;
 mod lex;
@@ -80,6 +81,7 @@ mod ptx_calls;
 mod ptx_forms;
 mod refused;
 mod scope;
+mod source;
 mod templates;
 #[cfg(test)]
 mod tests;
@@ -90,6 +92,7 @@ mod words;
 pub use classes::{class_name, class_named, initial as class_initial};
 pub use coordinates::Coordinates;
 pub use language::Language;
+pub use source::{Bound, KernelHead, KernelParameter, SourceUnit, Traits};
 pub use types::Record;
 
 /// One thread's code, parsed.

@@ -20,7 +20,7 @@ use std::ops::Range;
 use super::conditional::{self, Number};
 use super::lex::PUNCTUATION;
 use super::words::is_keyword;
-use diag::{MAX_NESTING, MappedText, Sink};
+use diag::{MAX_NESTING, MappedText, Sink, Span};
 use program::Dialect;
 
 /// Headers of the languages and their libraries. The front end knows their names.
@@ -110,15 +110,38 @@ struct Macro {
     depth: usize,
 }
 
+/// What is left of a source file.
+pub(super) struct Preprocessed {
+    pub(super) text: MappedText,
+    /// Headers that were not read, with their places.
+    pub(super) missing: Vec<(String, Span)>,
+}
+
 /// Removes directives and expands macros.
 pub(super) fn preprocess(text: MappedText, dialect: Dialect, sink: &mut Sink) -> MappedText {
+    preprocessed(text, dialect, false, sink).text
+}
+
+/// The same of a whole source file: code of the host may use anything there, so a directive that
+/// no kernel needs is passed over.
+pub(super) fn preprocess_file(text: MappedText, dialect: Dialect, sink: &mut Sink) -> Preprocessed {
+    preprocessed(text, dialect, true, sink)
+}
+
+fn preprocessed(
+    text: MappedText,
+    dialect: Dialect,
+    whole_file: bool,
+    sink: &mut Sink,
+) -> Preprocessed {
     let source = text.as_str();
     if !source.contains('#')
         && !source.contains("namespace")
         && !source.contains("using")
         && !source.contains("ndrange_t")
     {
-        return text;
+        let missing = Vec::new();
+        return Preprocessed { text, missing };
     }
     let words = words(source);
     let mut p = Preprocessor {
@@ -132,19 +155,24 @@ pub(super) fn preprocess(text: MappedText, dialect: Dialect, sink: &mut Sink) ->
         depth: 0,
         sink,
         out: MappedText::new(),
+        whole_file,
+        missing: Vec::new(),
     };
     p.run();
-    p.out
+    Preprocessed {
+        text: p.out,
+        missing: p.missing,
+    }
 }
 
 /// A word, and whether it is the first one of its line.
-type Word = (Range<usize>, bool);
+pub(super) type Word = (Range<usize>, bool);
 
 /// Operators of the preprocessor only.
 const SIGNS: &[&str] = &["::", "##"];
 
 /// The words of a text: identifiers, numbers, strings, operators; no white space, no comments.
-fn words(source: &str) -> Vec<Word> {
+pub(super) fn words(source: &str) -> Vec<Word> {
     let mut all = Vec::new();
     let (mut at, mut first) = (0, true);
     while let Some(c) = source[at..].chars().next() {
@@ -224,6 +252,9 @@ struct Preprocessor<'a, 's> {
     depth: usize,
     sink: &'s mut Sink,
     out: MappedText,
+    /// Whether the text is a whole source file.
+    whole_file: bool,
+    missing: Vec<(String, Span)>,
 }
 
 impl<'a> Preprocessor<'a, '_> {
@@ -319,9 +350,13 @@ impl<'a> Preprocessor<'a, '_> {
         };
         let refused = match (words.get(1).copied().unwrap_or_default(), rest(2)) {
             ("", _) => None,
-            ("include", name) => {
-                let name = name.trim_matches(['<', '>', '"']);
+            ("include", header) => {
+                let name = header.trim_matches(['<', '>', '"']);
                 let known = HEADERS.iter().any(|h| name.starts_with(h));
+                if self.whole_file && !known && header.starts_with('"') {
+                    let span = self.text.span(start..end);
+                    self.missing.push((name.to_owned(), span));
+                }
                 (!known).then_some(("headers of your own are", "write here what it declares"))
             }
             ("pragma", pragma) => {
@@ -346,7 +381,7 @@ impl<'a> Preprocessor<'a, '_> {
                 "expected `#define`, `#include` or `#pragma`",
             )),
         };
-        if let Some((what, instead)) = refused {
+        if let Some((what, instead)) = refused.filter(|_| !self.whole_file) {
             let span = self.text.span(start..end);
             self.sink
                 .error("unsupported", span, format!("{what} not supported"), |d| {
@@ -482,6 +517,8 @@ impl<'a> Preprocessor<'a, '_> {
         }
         match conditional::predefined(name, self.dialect) {
             Some(defined) => Number::Is(i64::from(defined.is_some())),
+            // A compiler that is told nothing else compiles the file so.
+            None if self.whole_file => Number::Is(0),
             None => Number::Unknown(name.to_string()),
         }
     }
@@ -533,6 +570,7 @@ impl<'a> Preprocessor<'a, '_> {
             None if name == "false" || self.gone.contains(name) => Number::Is(0),
             None => match conditional::predefined(name, self.dialect) {
                 Some(defined) => defined.unwrap_or(Number::Is(0)),
+                None if self.whole_file => Number::Is(0),
                 None => Number::Unknown(name.to_string()),
             },
         })
@@ -671,6 +709,10 @@ impl<'a> Preprocessor<'a, '_> {
                 }) => {}
             // A definition for the parser to accept or refuse.
             _ => return None,
+        }
+        if refused.is_some() && self.whole_file {
+            // It may be the host's: an item that needs it is refused by the grammar.
+            return None;
         }
         if let Some((what, instead)) = refused {
             let span = self.text.span(start..end);
@@ -850,7 +892,7 @@ fn arguments(words: &[String], at: usize) -> Option<(Vec<Vec<String>>, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diag::{SourceFile, Span};
+    use diag::SourceFile;
 
     fn read(code: &str) -> (String, String) {
         let file = SourceFile::new("test", code);

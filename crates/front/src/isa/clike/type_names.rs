@@ -482,6 +482,19 @@ impl<'a> Lowering<'a, '_> {
 
     /// The structure of that name, from the declarations at the beginning of the code.
     pub(super) fn defined_structure(&mut self, name: &str) -> Option<Record> {
+        self.define_types();
+        let tag = format!("struct {name}");
+        match self.scopes.find(name).or_else(|| self.scopes.find(&tag)) {
+            None => self.vector(name).map(Record),
+            Some(Binding::Type(of)) if matches!(&of.ty, Type::Struct(s) if s.is_complete()) => {
+                Some(Record(of.ty.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Makes the types and the constants known that stand at the beginning of the code.
+    pub(super) fn define_types(&mut self) {
         let only_types = |declaration: &Declaration| {
             declaration.all.is_empty()
                 || [Storage::Typedef, Storage::Constexpr]
@@ -496,14 +509,6 @@ impl<'a> Lowering<'a, '_> {
                 }
                 _ => {}
             }
-        }
-        let tag = format!("struct {name}");
-        match self.scopes.find(name).or_else(|| self.scopes.find(&tag)) {
-            None => self.vector(name).map(Record),
-            Some(Binding::Type(of)) if matches!(&of.ty, Type::Struct(s) if s.is_complete()) => {
-                Some(Record(of.ty.clone()))
-            }
-            _ => None,
         }
     }
 }

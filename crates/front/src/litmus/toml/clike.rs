@@ -172,6 +172,9 @@ impl TestReader<'_, '_> {
         let name = name.strip_prefix("struct ").unwrap_or(name).trim();
         let language = Language::of(dialect)
             .filter(|_| is_identifier(name) && !keys::TYPES.contains(&name))?;
+        if let Some(unit) = self.of_source() {
+            return unit.structure(name, language);
+        }
         let mut found = None;
         for key in ["kernel", "thread", "host", "function"] {
             let all = match self.root.get(key).map(Value::get_ref) {
@@ -330,10 +333,15 @@ impl TestReader<'_, '_> {
             return;
         }
         let grid = self.grid(dialect, table, choice);
-        let Some(code) = self.string(table, "code", choice) else {
-            return;
+        let unit = match self.of_source() {
+            Some(unit) => unit,
+            None => {
+                let Some(code) = self.string(table, "code", choice) else {
+                    return;
+                };
+                Rc::new(Unit::parse(code, language(dialect), self.sink))
+            }
         };
-        let unit = Rc::new(Unit::parse(code, language(dialect), self.sink));
         let env = self.env(dialect, table, symbols, choice);
         for (at, place) in grid {
             let name = format!("P{}", threads.len());

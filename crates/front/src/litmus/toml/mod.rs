@@ -7,7 +7,10 @@
 //!   further.
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
 
+use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue};
 use indexmap::IndexMap;
 
@@ -16,6 +19,7 @@ use super::condition::{self, Resolver, Unknown};
 use super::fronts::{Front, Syntax, dialects};
 use super::keys;
 use crate::document::{self, Value, span_of};
+use crate::isa::clike::Unit;
 use crate::isa::ptx::PtxEnv;
 use diag::{MappedText, Sink, Span};
 use program::litmus::{LitmusTest, MAX_BOUND, Prop, Quantifier};
@@ -58,6 +62,7 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
     let mut reader = TestReader {
         file: &file.text,
         root,
+        made: None,
         template,
         sink,
     };
@@ -97,10 +102,71 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
     tests
 }
 
+/// A test whose document was made of a source file: the document stands for places of the file,
+/// and the code is the file's.
+pub(in crate::litmus) struct Made<'a> {
+    /// The document without the code.
+    pub(in crate::litmus) head: &'a MappedText,
+    /// The code.
+    pub(in crate::litmus) code: Code,
+}
+
+/// The code of a kernel of a source file.
+pub(in crate::litmus) enum Code {
+    /// In a C-like language, parsed.
+    C(Rc<Unit>),
+    /// In PTX.
+    Ptx(MappedText),
+}
+
+/// Reads a test that was made of the file of `sink`.
+pub(in crate::litmus) fn read_made(made: &Made<'_>, sink: &mut Sink) -> Option<LitmusTest> {
+    let (parsed, errors) = DeTable::parse_recoverable(made.head.as_str());
+    debug_assert!(errors.is_empty(), "{errors:?} in {}", made.head.as_str());
+    let root = placed_table(parsed.into_inner(), made.head);
+    document::table(&root, Span::default(), keys::TEST, None, "a test", sink);
+    let file = sink.file().clone();
+    let template = Template::new(&root, &file.text, sink);
+    let mut reader = TestReader {
+        file: &file.text,
+        root: &root,
+        made: Some(made),
+        template,
+        sink,
+    };
+    reader
+        .test(&TemplateChoice::default())
+        .map(|(test, _)| test)
+}
+
+/// A table whose spans are the places that a text stands for.
+fn placed_table<'t>(table: DeTable<'t>, text: &MappedText) -> DeTable<'t> {
+    let at = |range: Range<usize>| text.span(range).range();
+    let entries = table.into_iter().map(|(key, value)| {
+        let range = at(key.span());
+        (Spanned::new(range, key.into_inner()), placed(value, text))
+    });
+    entries.collect()
+}
+
+fn placed<'t>(value: Value<'t>, text: &MappedText) -> Value<'t> {
+    let range = text.span(value.span()).range();
+    let inner = match value.into_inner() {
+        DeValue::Table(table) => DeValue::Table(placed_table(table, text)),
+        DeValue::Array(items) => {
+            DeValue::Array(items.into_iter().map(|item| placed(item, text)).collect())
+        }
+        other => other,
+    };
+    Spanned::new(range, inner)
+}
+
 /// Reads the tests of a file one after another.
 struct TestReader<'a, 's> {
     file: &'a str,
     root: &'a DeTable<'a>,
+    /// Of a document that was made: the text that it was made of.
+    made: Option<&'a Made<'a>>,
     template: Template,
     sink: &'s mut Sink,
 }
@@ -109,6 +175,9 @@ impl TestReader<'_, '_> {
     /// A string with its placeholders filled in.
     fn text(&mut self, value: &Value<'_>, choice: &TemplateChoice) -> Option<MappedText> {
         let decoded = value.get_ref().as_str()?;
+        if self.made.is_some() {
+            return Some(MappedText::opaque(decoded, span_of(value)));
+        }
         let text = map_string(self.file, value.span(), decoded);
         Some(self.template.fill(text, choice, self.sink))
     }
@@ -120,6 +189,22 @@ impl TestReader<'_, '_> {
         choice: &TemplateChoice,
     ) -> Option<MappedText> {
         self.text(table.get(key)?, choice)
+    }
+
+    /// The code of a kernel in PTX, or of a thread.
+    fn code(&mut self, table: &DeTable<'_>, choice: &TemplateChoice) -> Option<MappedText> {
+        match self.made.map(|made| &made.code) {
+            Some(Code::Ptx(text)) => Some(text.clone()),
+            _ => self.string(table, "code", choice),
+        }
+    }
+
+    /// The parsed code of a kernel that a source file has.
+    fn of_source(&self) -> Option<Rc<Unit>> {
+        match self.made.map(|made| &made.code) {
+            Some(Code::C(unit)) => Some(unit.clone()),
+            _ => None,
+        }
     }
 
     fn plain(&mut self, table: &DeTable<'_>, key: &str, choice: &TemplateChoice) -> String {
@@ -259,6 +344,7 @@ impl TestReader<'_, '_> {
             options: self.options(choice),
             bound: self.bound(choice),
             runs: self.runs(choice),
+            launch: None,
         };
         Some((test, name_span))
     }

@@ -31,6 +31,7 @@ pub(in crate::litmus) fn find(
     let mut reader = TestReader {
         file: text,
         root,
+        made: None,
         template,
         sink: &mut sink,
     };

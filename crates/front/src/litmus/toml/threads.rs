@@ -230,7 +230,7 @@ impl TestReader<'_, '_> {
     ) {
         let grid = self.grid(dialect, table, choice);
         let regs = self.regs(table, symbols, choice);
-        let Some(code) = self.string(table, "code", choice) else {
+        let Some(code) = self.code(table, choice) else {
             return;
         };
         if grid.is_empty() {

@@ -1,0 +1,281 @@
+//! The items of a whole source file: which of its functions, types and variables a kernel needs.
+//!
+//! A source file holds several kernels, and code of the host. The parser reads a kernel with the items
+//! that it names, and with those that these name. All other items may be anything.
+//!
+//! # Invariants
+//! - Items do not overlap and come in the order of the file. A namespace, and `extern "C" { … }`,
+//!   gives its items as items of the file.
+//! - An item that declares no name belongs to no kernel.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
+
+use super::Language;
+use super::preprocess::words;
+use super::words::is_keyword;
+use diag::MappedText;
+
+/// Words that make a function a kernel.
+const KERNEL_WORDS: [&str; 3] = ["__global__", "kernel", "__kernel"];
+
+/// Says how many blocks a cluster has.
+const CLUSTER: &str = "__cluster_dims__";
+
+/// Specifiers and attributes that take arguments in parentheses, so that no function has such a name.
+const WITH_ARGUMENTS: [&str; 7] = [
+    "__launch_bounds__",
+    "__maxnreg__",
+    CLUSTER,
+    "__block_size__",
+    "__attribute__",
+    "__attribute",
+    "alignas",
+];
+
+/// One item of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// Its place in the text.
+    pub(super) range: Range<usize>,
+    /// The names that it declares.
+    names: Vec<String>,
+    /// The words that it is made of.
+    words: BTreeSet<String>,
+    /// The place of its name, if it is a kernel.
+    pub(super) kernel: Option<Range<usize>>,
+    /// The place of its cluster size, which is a part of its launch.
+    pub(super) cluster: Option<Range<usize>>,
+}
+
+/// Splits a text without directives into its items.
+pub(super) fn items(text: &MappedText, language: &Language) -> Vec<Item> {
+    let source = text.as_str();
+    let all: Vec<Range<usize>> = words(source).into_iter().map(|word| word.0).collect();
+    let mut splitter = Splitter {
+        source,
+        language,
+        all: &all,
+        found: Vec::new(),
+    };
+    splitter.split(0, all.len());
+    splitter.found
+}
+
+/// The text of a kernel and of all that it needs.
+pub(super) fn needed(text: &MappedText, items: &[Item], kernel: &Range<usize>) -> MappedText {
+    let mut kept = vec![false; items.len()];
+    let mut open: Vec<usize> = (0..items.len())
+        .filter(|&i| items[i].kernel.as_ref() == Some(kernel))
+        .collect();
+    while let Some(at) = open.pop() {
+        if std::mem::replace(&mut kept[at], true) {
+            continue;
+        }
+        let names_of = |item: &Item| item.names.iter().any(|n| items[at].words.contains(n));
+        let others = items
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| item.kernel.is_none());
+        open.extend(
+            others
+                .filter(|(i, item)| !kept[*i] && names_of(item))
+                .map(|(i, _)| i),
+        );
+    }
+    let mut out = MappedText::new();
+    for item in items
+        .iter()
+        .zip(kept)
+        .filter(|(_, kept)| *kept)
+        .map(|(item, _)| item)
+    {
+        let Range { start, end } = item.range;
+        let cut = item.cluster.clone().unwrap_or(start..start);
+        out.push_slice(text, start..cut.start);
+        out.push_slice(text, cut.end..end);
+        out.push_opaque("\n", text.span(item.range.end..item.range.end));
+    }
+    out
+}
+
+struct Splitter<'a> {
+    source: &'a str,
+    language: &'a Language,
+    all: &'a [Range<usize>],
+    found: Vec<Item>,
+}
+
+impl<'a> Splitter<'a> {
+    fn word(&self, at: usize) -> &'a str {
+        self.all
+            .get(at)
+            .map_or("", |range| &self.source[range.clone()])
+    }
+
+    fn is_name(&self, at: usize) -> bool {
+        let word = self.word(at);
+        let starts = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        starts && !is_keyword(word, self.language.dialect)
+    }
+
+    /// The word behind the parenthesis, bracket or brace that closes the one at `at`.
+    fn behind(&self, at: usize, end: usize) -> usize {
+        let mut open = 0usize;
+        for i in at..end {
+            match self.word(i) {
+                "(" | "[" | "{" => open += 1,
+                ")" | "]" | "}" => open = open.saturating_sub(1),
+                _ => {}
+            }
+            if open == 0 {
+                return i + 1;
+            }
+        }
+        end
+    }
+
+    fn split(&mut self, from: usize, end: usize) {
+        let mut at = from;
+        while at < end {
+            let head = at;
+            let mut list = None;
+            let mut body = None;
+            while at < end && self.word(at) != ";" {
+                match self.word(at) {
+                    "(" => {
+                        if !WITH_ARGUMENTS.contains(&self.word(at.max(1) - 1)) || at == head {
+                            list = Some(at);
+                        }
+                        at = self.behind(at, end);
+                    }
+                    "[" => at = self.behind(at, end),
+                    "{" if self.is_wrapper(head, at) => break,
+                    "{" => {
+                        let close = self.behind(at, end);
+                        body.get_or_insert(at);
+                        at = close;
+                        // A body ends its function; an initialiser or a structure goes on to `;`.
+                        if self.word(close) != ";" && list.is_some_and(|l| l < close) {
+                            if !self.is_type(head) && !self.assigns(head, body.unwrap_or(at)) {
+                                break;
+                            }
+                        }
+                    }
+                    "}" => {
+                        at += 1;
+                        break;
+                    }
+                    _ => at += 1,
+                }
+            }
+            if self.word(at) == "{" {
+                let close = self.behind(at, end);
+                self.split(at + 1, close.saturating_sub(1).max(at + 1));
+                at = close;
+                continue;
+            }
+            if self.word(at) == ";" {
+                at += 1;
+            }
+            self.add(head..at, list, body);
+        }
+    }
+
+    /// Finds `namespace a {` and `extern "C" {`; word `at` is the `{`.
+    fn is_wrapper(&self, head: usize, at: usize) -> bool {
+        let first = self.word(head);
+        first == "namespace" || (first == "inline" && self.word(head + 1) == "namespace") || {
+            first == "extern" && self.word(head + 1).starts_with('"') && at == head + 2
+        }
+    }
+
+    fn is_type(&self, head: usize) -> bool {
+        let typed = ["struct", "class", "union", "enum", "typedef"];
+        let first = (head..self.all.len()).find(|&i| self.word(i) != "template");
+        let first = first.unwrap_or(head);
+        // `struct S f() { … }` is a function; the name of a structure comes before its brace.
+        typed.contains(&self.word(first))
+            && (first..self.all.len())
+                .find(|&i| ["(", "{", ";"].contains(&self.word(i)))
+                .is_some_and(|i| self.word(i) != "(")
+    }
+
+    fn assigns(&self, head: usize, body: usize) -> bool {
+        (head..body).any(|i| self.word(i) == "=")
+    }
+
+    fn add(&mut self, words: Range<usize>, list: Option<usize>, body: Option<usize>) {
+        if words.len() < 2 {
+            return;
+        }
+        let head = words.start..body.unwrap_or(words.end).min(words.end);
+        let is_function = body.is_some()
+            && list.is_some_and(|l| head.contains(&l))
+            && !self.is_type(words.start)
+            && !self.assigns(words.start, head.end);
+        let (mut names, mut kernel) = (Vec::new(), None);
+        if is_function {
+            // The first list of parentheses behind a name is that of its parameters.
+            let named = head.clone().find(|&i| {
+                self.word(i + 1) == "("
+                    && self.is_name(i)
+                    && !WITH_ARGUMENTS.contains(&self.word(i))
+            });
+            if let Some(name) = named {
+                names.push(self.word(name).to_owned());
+                let is_kernel = |i: usize| KERNEL_WORDS.contains(&self.word(i));
+                if (head.start..name).any(is_kernel) {
+                    kernel = Some(self.all[name].clone());
+                }
+            }
+        } else {
+            names = self.declared(&words, body);
+        }
+        let own: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let inside = words
+            .clone()
+            .filter(|&i| self.is_name(i))
+            .map(|i| self.word(i));
+        let inside = inside
+            .filter(|word| !own.contains(word))
+            .map(str::to_owned)
+            .collect();
+        let clustered = head.clone().find(|&i| self.word(i) == CLUSTER);
+        let cluster = clustered.map(|i| {
+            let last = self.behind(i + 1, words.end) - 1;
+            self.all[i].start..self.all[last].end
+        });
+        self.found.push(Item {
+            cluster,
+            range: self.all[words.start].start..self.all[words.end - 1].end,
+            names,
+            words: inside,
+            kernel,
+        });
+    }
+
+    /// The names that a declaration declares: of types, variables and enumerators.
+    fn declared(&self, words: &Range<usize>, body: Option<usize>) -> Vec<String> {
+        let is_enum = words.clone().take(3).any(|i| self.word(i) == "enum");
+        let tag = |i: usize| ["struct", "class", "union", "enum"].contains(&self.word(i));
+        let mut names = Vec::new();
+        let mut at = words.start;
+        while at < words.end {
+            let inside = body == Some(at);
+            if inside && !is_enum {
+                at = self.behind(at, words.end);
+                continue;
+            }
+            let ends = ["=", ";", ",", "[", "{", "(", "}"].contains(&self.word(at + 1));
+            let before = at.checked_sub(1).filter(|b| *b >= words.start);
+            let typed = before
+                .is_some_and(|b| !["=", "(", "[", "<", "::"].contains(&self.word(b)) || is_enum);
+            if self.is_name(at) && typed && (ends || before.is_some_and(tag)) {
+                names.push(self.word(at).to_owned());
+            }
+            at += 1;
+        }
+        names
+    }
+}

@@ -1,0 +1,425 @@
+//! Finds the kernels of a source file, their parameters, and hints at their launches.
+//!
+//! # Invariants
+//! - Spans are those of the file.
+//! - Hints choose the sizes of a launch. No answer rests on them.
+
+use std::ops::Range;
+
+use super::ast::{Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
+use super::items::{Item, items, needed};
+use super::lower::Lowering;
+use super::preprocess::{Preprocessed, preprocess_file, words};
+use super::types::{Qualified, Type};
+use super::{Env, Language, Unit, class_name, parse};
+use crate::isa::Symbols;
+use diag::{MappedText, Sink, SourceFile, Span};
+use program::{BinOp, Class, CmpOp, GroupSeat, Space, Ty};
+
+/// A source file, split into its items.
+#[derive(Debug)]
+pub struct SourceUnit {
+    text: MappedText,
+    items: Vec<Item>,
+    language: &'static Language,
+    /// Headers that the file includes and that were not read, with their places.
+    pub missing: Vec<(String, Span)>,
+}
+
+/// A kernel: its name, its parameters, and hints at its launch.
+#[derive(Clone, Debug, Default)]
+pub struct KernelHead {
+    /// Its name.
+    pub name: String,
+    /// The place of the name.
+    pub span: Span,
+    /// Its parameters, in order.
+    pub parameters: Vec<KernelParameter>,
+    /// Arrays of dynamic shared memory, with the types of their elements.
+    pub dynamic: Vec<(String, String)>,
+    /// Blocks per cluster, as it demands.
+    pub cluster: Option<[u32; 3]>,
+    /// Hints at its launch.
+    pub traits: Traits,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Debug)]
+pub struct KernelParameter {
+    /// Its name.
+    pub name: String,
+    /// The place of the name.
+    pub span: Span,
+    /// The type behind the pointer, as a test writes it; `None`: it is a value.
+    pub pointee: Option<String>,
+    /// The address space that it says it points to: `shared`, `const`.
+    pub space: Option<&'static str>,
+    /// The class of the library behind the pointer.
+    pub class: Option<Class>,
+    /// The name of its type.
+    pub type_name: String,
+}
+
+/// Hints of a kernel's code at its launch.
+#[derive(Clone, Debug, Default)]
+pub struct Traits {
+    /// It uses the number of a thread in its block.
+    pub threads: bool,
+    /// It uses the number of a block in its grid.
+    pub blocks: bool,
+    /// It uses the size of a block.
+    pub any_size: bool,
+    /// It does so in the second dimension.
+    pub rows: bool,
+    /// Threads of a warp hand each other values, or meet.
+    pub lanes: bool,
+    /// All blocks of the grid meet.
+    pub grid_wide: bool,
+    /// Threads meet at objects in memory, or copy asynchronously.
+    pub objects: bool,
+    /// It accesses memory atomically, or through objects of a library.
+    pub atomics: bool,
+    /// Sizes of shared arrays, by dimension.
+    pub shared: Vec<Vec<u64>>,
+    /// Comparisons of a parameter with something else, which bound or select threads.
+    pub bounds: Vec<Bound>,
+}
+
+/// A comparison of a parameter with a constant.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// The parameter.
+    pub parameter: String,
+    /// The constant that it is compared with; `None`: the other side is not constant.
+    pub constant: Option<i64>,
+}
+
+/// Words that give the number of a thread.
+const THREADS: [&str; 9] = [
+    "threadIdx",
+    "thread_rank",
+    "thread_index",
+    "num_threads",
+    "get_local_id",
+    "get_global_id",
+    "get_local_linear_id",
+    "get_global_linear_id",
+    "blockDim",
+];
+
+/// Words that give the size of a block.
+const SIZES: [&str; 4] = [
+    "blockDim",
+    "get_local_size",
+    "num_threads",
+    "get_enqueued_local_size",
+];
+
+/// Words that give the number of a block.
+const BLOCKS: [&str; 13] = [
+    "blockIdx",
+    "gridDim",
+    "group_index",
+    "block_rank",
+    "block_index",
+    "get_group_id",
+    "get_num_groups",
+    "get_global_id",
+    "get_global_size",
+    "get_global_linear_id",
+    "this_grid",
+    "this_cluster",
+    "cluster_group",
+];
+
+/// What begins the names of functions by which lanes of a warp hand each other values.
+const LANES: [&str; 16] = [
+    "__shfl",
+    "__ballot",
+    "__any_sync",
+    "__all_sync",
+    "__match",
+    "__reduce_",
+    "__syncwarp",
+    "__activemask",
+    "tiled_partition",
+    "coalesced_threads",
+    "sub_group_",
+    "get_sub_group",
+    "shfl",
+    "ballot",
+    "warpSize",
+    "laneid",
+];
+
+impl SourceUnit {
+    /// Reads a file; errors in its directives go to `sink`.
+    pub fn read(text: MappedText, language: &'static Language, sink: &mut Sink) -> SourceUnit {
+        let Preprocessed { text, missing } = preprocess_file(text, language.dialect, sink);
+        let items = items(&text, language);
+        SourceUnit {
+            text,
+            items,
+            language,
+            missing,
+        }
+    }
+
+    /// The names of the kernels, in order, with their places.
+    pub fn kernels(&self) -> Vec<(String, Span)> {
+        let kernels = self.items.iter().filter_map(|item| item.kernel.clone());
+        kernels
+            .map(|name| {
+                let text = self.text.as_str()[name.clone()].to_owned();
+                (text, self.text.span(name))
+            })
+            .collect()
+    }
+
+    fn item(&self, kernel: usize) -> Option<(&Item, &Range<usize>)> {
+        let mut all = self
+            .items
+            .iter()
+            .filter_map(|i| Some((i, i.kernel.as_ref()?)));
+        all.nth(kernel)
+    }
+
+    /// A kernel with all that it needs, parsed.
+    pub fn unit(&self, kernel: usize, sink: &mut Sink) -> Unit {
+        let errors = sink.errors();
+        let text = match self.item(kernel) {
+            Some((_, name)) => needed(&self.text, &self.items, name),
+            None => MappedText::new(),
+        };
+        let (stmts, instances) = parse::statements(&text, self.language, sink);
+        Unit {
+            text,
+            stmts,
+            instances,
+            broken: sink.errors() > errors,
+        }
+    }
+
+    /// A kernel's name, its parameters, and hints at its launch.
+    pub fn head(&self, kernel: usize, unit: &Unit) -> KernelHead {
+        let Some((item, name)) = self.item(kernel) else {
+            return KernelHead::default();
+        };
+        let mut head = unit.head(self.language);
+        head.name = self.text.as_str()[name.clone()].to_owned();
+        head.span = self.text.span(name.clone());
+        head.cluster = item.cluster.clone().map(|cluster| {
+            let text = self.text.as_str()[cluster].to_owned();
+            let numbers = text.split(|c: char| !c.is_ascii_digit());
+            let mut sizes = numbers.filter_map(|n| n.parse::<u32>().ok());
+            [1, 1, 1].map(|one| sizes.next().unwrap_or(one))
+        });
+        head
+    }
+}
+
+impl Unit {
+    /// The parameters of the kernel, and hints at its launch.
+    fn head(&self, language: &'static Language) -> KernelHead {
+        let mut head = KernelHead {
+            traits: self.traits(),
+            ..KernelHead::default()
+        };
+        let env = Env {
+            language,
+            strict: true,
+            capped: false,
+            warp: GroupSeat::ALONE,
+            block: GroupSeat::ALONE,
+            cluster: Vec::new(),
+            specials: Vec::new(),
+            visible: None,
+            regs: Vec::new(),
+            host: None,
+        };
+        // The lowering of the code reports their errors.
+        let file = SourceFile::new("", "");
+        let (mut symbols, mut sink) = (Symbols::default(), Sink::new(&file));
+        let mut lowering = Lowering::new(self, &env, &mut symbols, &mut sink);
+        lowering.define_types();
+        let Some(kernel) = self.kernel() else {
+            return head;
+        };
+        for param in &kernel.params {
+            let of = lowering.kernel_parameter(param);
+            head.parameters.push(self.parameter(&param.declarator, of));
+        }
+        let outside = self.stmts.iter();
+        for stmt in outside.chain(&kernel.body) {
+            let StmtKind::Declare(declaration) = &stmt.kind else {
+                continue;
+            };
+            let has = |storage| declaration.specifiers.has(storage).is_some();
+            if !has(Storage::Extern) || !has(Storage::Shared) {
+                continue;
+            }
+            let of = lowering.base(&declaration.specifiers);
+            let element = of
+                .and_then(|of| written(&of))
+                .map_or("s32".to_owned(), |w| w.0);
+            for declared in &declaration.all {
+                let name = self.text.as_str()[declared.declarator.name.clone()].to_owned();
+                head.dynamic.push((name, element.clone()));
+            }
+        }
+        head
+    }
+
+    fn kernel(&self) -> Option<&Function> {
+        self.stmts.iter().find_map(|stmt| match &stmt.kind {
+            StmtKind::Function(Some(f)) if f.result.specifiers.has(Storage::Kernel).is_some() => {
+                Some(&**f)
+            }
+            _ => None,
+        })
+    }
+
+    fn parameter(&self, declarator: &Declarator, of: Option<Qualified>) -> KernelParameter {
+        let name = declarator.name.clone();
+        let to = match of.as_ref().map(|of| &of.ty) {
+            Some(Type::Pointer(to)) => Some((**to).clone()),
+            _ if declarator.reference => of.clone(),
+            _ => None,
+        };
+        let space = to
+            .as_ref()
+            .and_then(|to| to.space)
+            .and_then(|space| match space {
+                Space::Shared => Some("shared"),
+                Space::Constant => Some("const"),
+                _ => None,
+            });
+        let class = to.as_ref().and_then(|to| match to.ty {
+            Type::Object(class, _) => Some(class),
+            _ => None,
+        });
+        KernelParameter {
+            span: self.text.span(name.clone()),
+            name: self.text.as_str()[name].to_owned(),
+            pointee: to.map(|to| written(&to).map_or("s32".to_owned(), |w| w.0)),
+            space,
+            class,
+            type_name: of.map_or(String::new(), |of| of.ty.name()),
+        }
+    }
+
+    /// Hints of the code at its launch.
+    fn traits(&self) -> Traits {
+        let source = self.text.as_str();
+        let all: Vec<&str> = words(source).into_iter().map(|w| &source[w.0]).collect();
+        let mut traits = Traits::default();
+        for (at, &word) in all.iter().enumerate() {
+            let next = |n: usize| all.get(at + n).copied().unwrap_or("");
+            traits.threads |= THREADS.contains(&word);
+            traits.blocks |= BLOCKS.contains(&word);
+            traits.any_size |= SIZES.contains(&word);
+            let dimension = next(1) == "." && next(2) == "y";
+            let second = next(1) == "(" && next(2) == "1";
+            traits.rows |= ["threadIdx", "blockIdx", "blockDim"].contains(&word) && dimension;
+            traits.rows |=
+                ["get_local_id", "get_global_id", "get_group_id"].contains(&word) && second;
+            traits.lanes |= LANES.iter().any(|lanes| word.starts_with(lanes));
+            traits.grid_wide |= ["this_grid", "grid_group"].contains(&word);
+            let objects = ["mbarrier", "cp_async", "memcpy_async", "pipeline"];
+            traits.objects |= objects.iter().any(|object| word.contains(object));
+            traits.objects |= word == "barrier" && ["<", ";"].contains(&next(1));
+            traits.atomics |= word.to_ascii_lowercase().contains("atom");
+        }
+        let Some(kernel) = self.kernel() else {
+            return traits;
+        };
+        let mut sizes = |d: &Declarator, storage: bool| {
+            let sizes = d
+                .arrays
+                .iter()
+                .map(|(size, _)| size.as_ref().and_then(number));
+            if let Some(sizes) = sizes.collect::<Option<Vec<u64>>>()
+                && storage
+                && !sizes.is_empty()
+            {
+                traits.shared.push(sizes);
+            }
+        };
+        let mut found = Vec::new();
+        for stmt in self.stmts.iter().chain(&kernel.body) {
+            shared(stmt, &mut sizes);
+            stmt.each_expr(&mut |tree| self.bounds(tree, &mut found));
+        }
+        let parameters: Vec<&str> = kernel
+            .params
+            .iter()
+            .map(|p| &source[p.declarator.name.clone()])
+            .collect();
+        found.retain(|bound: &Bound| parameters.contains(&bound.parameter.as_str()));
+        traits.bounds = found;
+        traits
+    }
+
+    /// The comparisons of names in an expression.
+    fn bounds(&self, tree: &Tree, found: &mut Vec<Bound>) {
+        if let ExprKind::Cmp(op, a, b) = &tree.kind {
+            for (name, other) in [(a, b), (b, a)] {
+                if let (ExprKind::Name, false) = (&name.kind, matches!(op, CmpOp::Ne)) {
+                    found.push(Bound {
+                        parameter: self.text.as_str()[name.range.clone()].to_owned(),
+                        constant: number(other).map(|n| n as i64),
+                    });
+                }
+            }
+        }
+        tree.parts()
+            .into_iter()
+            .for_each(|part| self.bounds(part, found));
+    }
+}
+
+/// The sizes of the shared arrays that a statement declares.
+fn shared(stmt: &Stmt, f: &mut dyn FnMut(&Declarator, bool)) {
+    match &stmt.kind {
+        StmtKind::Declare(declaration) => {
+            let local = declaration.specifiers.of_base.space == Some(Space::Shared);
+            let is = local || declaration.specifiers.has(Storage::Shared).is_some();
+            declaration.all.iter().for_each(|d| f(&d.declarator, is));
+        }
+        StmtKind::Block(all) => all.iter().for_each(|stmt| shared(stmt, f)),
+        _ => {}
+    }
+}
+
+/// The number that an expression of constants is.
+fn number(tree: &Tree) -> Option<u64> {
+    match &tree.kind {
+        ExprKind::Int(n, _) => u64::try_from(*n).ok(),
+        ExprKind::Bin(op, a, b) => {
+            let (a, b) = (number(a)?, number(b)?);
+            match op {
+                BinOp::Add => a.checked_add(b),
+                BinOp::Sub => a.checked_sub(b),
+                BinOp::Mul => a.checked_mul(b),
+                BinOp::Div => a.checked_div(b),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A type as a test writes it, and its class.
+fn written(of: &Qualified) -> Option<(String, Option<Class>)> {
+    match &of.ty {
+        Type::Bool => Some(("bool".to_owned(), None)),
+        Type::Struct(structure) => Some((structure.name.clone(), None)),
+        Type::Object(class, value) => {
+            let ty = value.word().unwrap_or(Ty::S32);
+            let sign = if ty.signed { "" } else { "u" };
+            let element = format!("{sign}int{}_t", ty.bits);
+            Some((class_name(*class, &element, 0).0, Some(*class)))
+        }
+        ty => ty.word().map(|ty| (ty.ptx_name().to_owned(), None)),
+    }
+}

@@ -1,0 +1,98 @@
+//! The document of a test that a kernel and its launch make, without the code.
+
+use std::fmt::Write;
+
+use super::bind::{Argument, Bound, Memory};
+use super::launch::Contents;
+use crate::litmus::toml::UNKNOWN;
+use crate::litmus::write::{quote, toml_key};
+use diag::{MappedText, Span};
+use program::Dialect;
+
+/// Elements of a buffer in the trial that finds its length.
+pub(super) const TRIAL: u64 = 1024;
+
+/// The document.
+pub(super) fn head(name: &str, source: &str, dialect: Dialect, bound: &Bound) -> MappedText {
+    let at = bound.span;
+    let mut text = MappedText::new();
+    let mut line = |line: String, span: Span| text.push_opaque(&(line + "\n"), span);
+    line(format!("name = {}", quote(name)), at);
+    line(format!("source = {}", quote(source)), at);
+    line(format!("dialect = {}", quote(dialect.name())), at);
+    line("tags = [\"kernel\"]".to_owned(), at);
+    line("[memory]".to_owned(), at);
+    for memory in &bound.memory {
+        let key = toml_key(&memory.name);
+        line(format!("{key} = {}", object(memory)), memory.span);
+    }
+    line("[kernel]".to_owned(), at);
+    line(format!("grid = {:?}", bound.grid), at);
+    line(format!("block = {:?}", bound.block), at);
+    if let Some(cluster) = &bound.cluster {
+        line(format!("cluster = {cluster:?}"), at);
+    }
+    if bound.cooperative {
+        line("cooperative = true".to_owned(), at);
+    }
+    line("code = \"\"".to_owned(), at);
+    let values = bound.arguments.iter();
+    let registers: Vec<_> = values
+        .filter_map(|a| Some((a, register(a, bound)?)))
+        .collect();
+    if !registers.is_empty() {
+        line("[kernel.regs]".to_owned(), at);
+    }
+    for (argument, value) in registers {
+        let key = toml_key(&argument.parameter);
+        line(format!("{key} = {value}"), argument.span);
+    }
+    text
+}
+
+/// The value of a parameter's register; `None`: the parameter is the memory of its name.
+fn register(argument: &Argument, bound: &Bound) -> Option<String> {
+    match argument.of {
+        None => Some(argument.number.to_string()),
+        Some(memory) => {
+            let name = &bound.memory[memory].name;
+            match argument.number {
+                0 if *name == argument.parameter => None,
+                0 => Some(quote(&format!("&{name}"))),
+                at => Some(quote(&format!("&{name}[{at}]"))),
+            }
+        }
+    }
+}
+
+/// The value of a name under `[memory]`.
+fn object(memory: &Memory) -> String {
+    if let Some(first) = &memory.same_as {
+        return format!("{{ at = {} }}", quote(first));
+    }
+    let mut keys = String::new();
+    let length = memory.length.unwrap_or(TRIAL).max(1);
+    match &memory.contents {
+        Contents::Values(values) if values.len() > 1 => {
+            let mut values = values.clone();
+            values.resize(values.len().max(length as usize), 0);
+            let _ = write!(keys, "init = {values:?}");
+        }
+        contents => {
+            let first = match contents {
+                Contents::Values(values) => values.first().copied().unwrap_or(0).to_string(),
+                Contents::Open | Contents::Unknown => quote(UNKNOWN),
+            };
+            let _ = write!(keys, "init = {first}");
+            // An object of a class is one, or a list of them.
+            if length > 1 {
+                let _ = write!(keys, ", size = {length}");
+            }
+        }
+    }
+    let _ = write!(keys, ", type = {}", quote(&memory.element));
+    if let Some(space) = memory.space {
+        let _ = write!(keys, ", space = {}", quote(space));
+    }
+    format!("{{ {keys} }}")
+}

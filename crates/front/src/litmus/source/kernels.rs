@@ -1,0 +1,507 @@
+//! The tests of a source file: each kernel with each of its launches.
+//!
+//! # Invariants
+//! - A kernel that cannot be read does not keep others from being tests.
+
+use std::rc::Rc;
+
+use super::bind::{Bound, Memory, bind, bytes_of};
+use super::launch::Contents;
+use super::{Options, SourceKind, Written, choose, head, launch, ptx, written};
+use crate::isa::clike::{KernelHead, SourceUnit, Unit};
+use crate::litmus::fronts::language;
+use crate::litmus::kernel::Source;
+use crate::litmus::toml::{Code, Made, read_made};
+use diag::{Diagnostic, MappedText, Sink, Span};
+use program::Dialect;
+use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
+
+/// More threads than these are not decided one by one.
+const MOST_THREADS: u64 = 256;
+
+/// The largest number of buffers that steer the program.
+const MOST_STEERING: usize = 32;
+
+/// The kernels of a file.
+enum Kernels {
+    C(SourceUnit, Dialect),
+    Ptx(Rc<Source>),
+}
+
+/// The tests of a file: each kernel with each of its launches.
+pub(in crate::litmus) fn read(
+    kind: SourceKind,
+    options: &Options,
+    sink: &mut Sink,
+    others: &mut Vec<Diagnostic>,
+) -> Vec<LitmusTest> {
+    let mut tests = Vec::new();
+    each(kind, options, sink, others, &mut |_, (_, test)| {
+        tests.push(test)
+    });
+    tests
+}
+
+/// The documents of the tests of a file, with their names.
+pub(in crate::litmus) fn documents(
+    kind: SourceKind,
+    options: &Options,
+    sink: &mut Sink,
+    others: &mut Vec<Diagnostic>,
+) -> Vec<(String, String)> {
+    let name = sink.file().name.clone();
+    let mut all = Vec::new();
+    each(kind, options, sink, others, &mut |kernel, (bound, test)| {
+        let text = kernel.document(&bound, &test.name, &name);
+        all.push((test.name, text));
+    });
+    all
+}
+
+/// Gives each kernel with each of its launches to `take`.
+fn each(
+    kind: SourceKind,
+    options: &Options,
+    sink: &mut Sink,
+    others: &mut Vec<Diagnostic>,
+    take: &mut dyn FnMut(&Kernel, (Bound, LitmusTest)),
+) {
+    let file = sink.file().clone();
+    let kernels = match kind.dialect() {
+        Dialect::Ptx => match Source::read(&file.name, &file.text) {
+            Ok(source) => Kernels::Ptx(Rc::new(source)),
+            Err(wrong) => {
+                others.extend(wrong);
+                return;
+            }
+        },
+        dialect => {
+            let text = MappedText::verbatim(&file.text, 0);
+            Kernels::C(SourceUnit::read(text, language(dialect), sink), dialect)
+        }
+    };
+    let names = kernels.names();
+    if names.is_empty() {
+        sink.push(no_kernel(kind, sink));
+        return;
+    }
+    let all = written(options, sink, others);
+    let sizes = launch::sizes(&file.text);
+    let mut taken: Vec<String> = Vec::new();
+    let mut launched = vec![false; all.len()];
+    for number in 0..names.len() {
+        let is_own = |i: &usize| kernels.meant(&all[*i].launch.kernel) == [number];
+        let own: Vec<usize> = (0..all.len()).filter(is_own).collect();
+        own.iter().for_each(|&i| launched[i] = true);
+        if own.is_empty() && !options.launches.is_empty() {
+            continue;
+        }
+        let (kept, errors) = (sink.kept(), sink.errors());
+        let kernel = kernels.kernel(number, sink);
+        if sink.errors() == errors {
+            let given: Vec<Option<&Written>> = match own.as_slice() {
+                [] => vec![None],
+                own => own.iter().map(|&i| Some(&all[i])).collect(),
+            };
+            for given in given {
+                match kernel.test(given, sizes.as_ref(), &taken, sink) {
+                    Ok(Some((bound, test))) => {
+                        taken.push(test.name.clone());
+                        take(&kernel, (bound, test));
+                    }
+                    Ok(None) => {}
+                    Err(wrong) => others.extend(wrong),
+                }
+            }
+        }
+        if let (true, Kernels::C(source, _)) = (sink.errors() > errors, &kernels) {
+            missing_headers(source, kept, sink);
+        }
+    }
+    for (written, _) in all.iter().zip(launched).filter(|(_, launched)| !launched) {
+        others.push(unknown_kernel(written, &names, &file.name));
+    }
+}
+
+/// The test of a launch, of a file that was changed.
+pub(in crate::litmus) fn read_again(
+    launch: &KernelLaunch,
+    dialect: Dialect,
+    sink: &mut Sink,
+) -> Option<LitmusTest> {
+    let kind = match dialect {
+        Dialect::Ptx => SourceKind::Ptx,
+        Dialect::OpenCl => SourceKind::OpenCl,
+        _ => SourceKind::Cuda,
+    };
+    let options = Options {
+        language: Some(kind),
+        launches: vec![launch.text.clone()],
+    };
+    let mut others = Vec::new();
+    let tests = read(kind, &options, sink, &mut others);
+    tests.into_iter().next().filter(|_| others.is_empty())
+}
+
+impl Kernels {
+    /// The names with their places.
+    fn names(&self) -> Vec<(String, Span)> {
+        match self {
+            Kernels::C(source, _) => source.kernels(),
+            Kernels::Ptx(source) => {
+                let all = source.kernels();
+                all.map(|(kernel, at)| (ptx::short(source, &kernel.name), at))
+                    .collect()
+            }
+        }
+    }
+
+    /// The kernels that a name is of, or short for.
+    fn meant(&self, word: &str) -> Vec<usize> {
+        match self {
+            Kernels::Ptx(source) => source.meant(word),
+            Kernels::C(source, _) => {
+                let all = source.kernels().into_iter().enumerate();
+                all.filter(|(_, (name, _))| name == word)
+                    .map(|(i, _)| i)
+                    .collect()
+            }
+        }
+    }
+
+    fn kernel(&self, number: usize, sink: &mut Sink) -> Kernel {
+        match self {
+            Kernels::C(source, dialect) => {
+                let unit = Rc::new(source.unit(number, sink));
+                let head = source.head(number, &unit);
+                Kernel {
+                    head,
+                    code: KernelCode::C(unit, *dialect),
+                }
+            }
+            Kernels::Ptx(source) => {
+                let found = source.kernels().nth(number);
+                let head = found.map(|(kernel, at)| ptx::head(source, kernel, at));
+                Kernel {
+                    head: head.unwrap_or_default(),
+                    code: KernelCode::Ptx(source.clone(), number),
+                }
+            }
+        }
+    }
+}
+
+/// Says of errors that headers were not read, as the names may be theirs.
+fn missing_headers(source: &SourceUnit, kept: usize, sink: &mut Sink) {
+    let names: Vec<String> = source
+        .missing
+        .iter()
+        .map(|(name, _)| format!("`{name}`"))
+        .collect();
+    if !names.is_empty() {
+        let is = if names.len() == 1 { "is" } else { "are" };
+        let text = format!(
+            "{} {is} not read: if a name comes from there, write its declaration into this file",
+            names.join(", ")
+        );
+        sink.advise(kept, &text);
+    }
+}
+
+fn no_kernel(kind: SourceKind, sink: &Sink) -> Diagnostic {
+    let word = match kind {
+        SourceKind::OpenCl => "__kernel",
+        SourceKind::Cuda => "__global__",
+        SourceKind::Ptx => ".entry",
+    };
+    let first = sink.file().text.lines().next().map_or(0, str::len);
+    let d = Diagnostic::error(
+        "no-kernel",
+        sink.file(),
+        Span::new(0, first),
+        "this file has no kernel",
+    );
+    d.label(format!("expected a function with `{word}`"))
+        .help("name a file that defines one; a header is read with the file that includes it")
+}
+
+fn unknown_kernel(written: &Written, names: &[(String, Span)], file: &str) -> Diagnostic {
+    let wanted = &written.launch.kernel;
+    let message = format!("`{file}` has no kernel `{wanted}`");
+    let known: Vec<String> = names.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let d = Diagnostic::error(
+        "unknown-kernel",
+        &written.file,
+        written.launch.span,
+        message,
+    );
+    d.label("launched here")
+        .note(format!("its kernels: {}", known.join(", ")))
+        .did_you_mean(wanted, names.iter().map(|(name, _)| name.as_str()))
+}
+
+/// A kernel of a file.
+struct Kernel {
+    head: KernelHead,
+    code: KernelCode,
+}
+
+/// Its code.
+enum KernelCode {
+    C(Rc<Unit>, Dialect),
+    /// A module, and the number of the kernel in it.
+    Ptx(Rc<Source>, usize),
+}
+
+impl Kernel {
+    /// The test of a launch, bound; with errors in the code, none. `taken`: names of those before it.
+    ///
+    /// # Errors
+    /// What of the launch does not fit the kernel.
+    fn test(
+        &self,
+        given: Option<&Written>,
+        sizes: Option<&launch::Launch>,
+        taken: &[String],
+        sink: &mut Sink,
+    ) -> Result<Option<(Bound, LitmusTest)>, Vec<Diagnostic>> {
+        let mut bound = self.bound(given, sizes)?;
+        self.make_smaller(&mut bound, given)?;
+        self.add_dynamic(&mut bound, given);
+        let open = bound.memory.iter().any(|m| m.length.is_none());
+        if open {
+            let Some((trial, _)) = self.made(&bound, "trial", sink) else {
+                return Ok(None);
+            };
+            let mut trial = trial;
+            if let KernelCode::Ptx(..) = self.code
+                && ptx::settle(&mut bound, &trial.program)
+            {
+                let Some((again, _)) = self.made(&bound, "trial", sink) else {
+                    return Ok(None);
+                };
+                trial = again;
+            }
+            choose::lengths(&mut bound, &trial.program);
+        }
+        let name = self.name(&bound, taken);
+        let Some((mut test, mut remarks)) = self.made(&bound, &name, sink) else {
+            return Ok(None);
+        };
+        for _ in 0..MOST_STEERING {
+            if !choose::contents(&mut bound, &test.program) {
+                break;
+            }
+            let Some(again) = self.made(&bound, &name, sink) else {
+                return Ok(None);
+            };
+            (test, remarks) = again;
+        }
+        remarks.into_iter().for_each(|remark| sink.push(remark));
+        let any = |m: &&Memory| matches!(m.contents, Contents::Open | Contents::Unknown);
+        test.launch = Some(KernelLaunch {
+            kernel: bound.kernel.clone(),
+            text: bound.text(),
+            grid: bound.grid.clone(),
+            block: bound.block.clone(),
+            by: bound.by,
+            span: self.head.span,
+            inputs: {
+                let inputs = bound.memory.iter().filter(|m| !m.dynamic).filter(any);
+                inputs.map(|m| m.name.clone()).collect()
+            },
+            notes: bound.notes.clone(),
+        });
+        Ok(Some((bound, test)))
+    }
+
+    /// The name of a test: that of the kernel, with its sizes if there is one before.
+    fn name(&self, bound: &Bound, taken: &[String]) -> String {
+        let plain = bound.kernel.clone();
+        let (grid, block) = (&bound.grid, &bound.block);
+        let sized = format!(
+            "{plain}<<<{}, {}>>>",
+            super::bind::extent(grid),
+            super::bind::extent(block)
+        );
+        let numbered = (2..).map(|n| format!("{sized}#{n}"));
+        let mut all = [plain, sized.clone()].into_iter().chain(numbered);
+        all.find(|name| !taken.contains(name)).unwrap_or_default()
+    }
+
+    /// The launch with all arguments.
+    fn bound(
+        &self,
+        given: Option<&Written>,
+        sizes: Option<&launch::Launch>,
+    ) -> Result<Bound, Vec<Diagnostic>> {
+        let head = &self.head;
+        let launch = given.map(|given| &given.launch).or(sizes);
+        let block = launch
+            .and_then(|l| l.block.clone())
+            .unwrap_or_else(|| choose::block(head));
+        let grid = launch
+            .and_then(|l| l.grid.clone())
+            .unwrap_or_else(|| choose::grid(head));
+        let by = match (given, launch) {
+            (Some(given), _) => given.by,
+            (None, Some(_)) => LaunchOrigin::Line,
+            _ => LaunchOrigin::Choice,
+        };
+        let span = given.filter(|given| given.by == LaunchOrigin::Line);
+        let mut bound = Bound {
+            kernel: head.name.clone(),
+            span: span.map_or(self.head.span, |given| given.launch.span),
+            grid,
+            block,
+            cluster: head.cluster.map(|sizes| sizes.to_vec()),
+            cooperative: head.traits.grid_wide,
+            by,
+            arguments: Vec::new(),
+            memory: Vec::new(),
+            notes: Vec::new(),
+        };
+        match given {
+            Some(given) => bind(&mut bound, head, given)?,
+            None => super::bind::choose_arguments(&mut bound, head),
+        }
+        Ok(bound)
+    }
+
+    /// Makes a launch of too many threads smaller, with numbers and buffers in proportion.
+    fn make_smaller(
+        &self,
+        bound: &mut Bound,
+        given: Option<&Written>,
+    ) -> Result<(), Vec<Diagnostic>> {
+        let before = bound.threads();
+        if before <= MOST_THREADS {
+            return Ok(());
+        }
+        let whole = bound.text();
+        let wanted = choose::block(&self.head);
+        for (dimension, size) in bound.block.iter_mut().enumerate() {
+            *size = (*size).min(wanted.get(dimension).copied().unwrap_or(1).max(1));
+        }
+        if self.head.cluster.is_none() {
+            let mut left = 2;
+            for size in &mut bound.grid {
+                *size = (*size).min(left);
+                left = (left / *size).max(1);
+            }
+        }
+        let factor = (before / bound.threads().max(1)).max(1) as i64;
+        for argument in bound.arguments.iter_mut().filter(|a| a.of.is_none()) {
+            let scaled = argument.number / factor;
+            if argument.number % factor == 0 && scaled > 0 {
+                argument.number = scaled;
+            }
+        }
+        let one = |contents: &Contents| !matches!(contents, Contents::Values(v) if v.len() > 1);
+        for memory in bound.memory.iter_mut().filter(|m| one(&m.contents)) {
+            memory.length = None;
+        }
+        if given.is_some_and(|given| given.launch.shared.is_some()) {
+            bound.notes.clear();
+        }
+        bound.notes.push(format!(
+            "`{whole}` has {before} threads, more than are decided one by one: a smaller launch is \
+             decided instead"
+        ));
+        Ok(())
+    }
+
+    /// Adds the arrays of dynamic shared memory, which all begin at one place.
+    fn add_dynamic(&self, bound: &mut Bound, given: Option<&Written>) {
+        let shared = given
+            .and_then(|given| given.launch.shared)
+            .filter(|_| bound.notes.is_empty());
+        let mut first: Option<String> = None;
+        for (name, element) in &self.head.dynamic {
+            let length = shared
+                .zip(bytes_of(element))
+                .map(|(bytes, size)| (bytes / size).max(1));
+            bound.memory.push(Memory {
+                name: name.clone(),
+                span: bound.span,
+                element: element.clone(),
+                length,
+                contents: Contents::Unknown,
+                space: Some("shared"),
+                dynamic: true,
+                typed: false,
+                same_as: first.clone(),
+            });
+            first.get_or_insert(name.clone());
+        }
+    }
+
+    /// The test as a TOML file.
+    fn document(&self, bound: &Bound, name: &str, source: &str) -> String {
+        let (unit, dialect) = match &self.code {
+            KernelCode::C(unit, dialect) => (unit, *dialect),
+            KernelCode::Ptx(module, number) => {
+                let Some((kernel, _)) = module.kernels().nth(*number) else {
+                    return String::new();
+                };
+                let (launch, _) = ptx::launch(module, kernel, bound);
+                return module
+                    .to_toml(Some(&kernel.name), &launch)
+                    .map_or(String::new(), |it| it.0);
+            }
+        };
+        let head = head::head(name, source, dialect, bound);
+        let code = format!("code = '''\n{}'''\n", unit.text());
+        head.as_str().replacen("code = \"\"\n", &code, 1)
+    }
+
+    /// The test with warnings; `None`: `sink` has the errors.
+    fn made(
+        &self,
+        bound: &Bound,
+        name: &str,
+        sink: &mut Sink,
+    ) -> Option<(LitmusTest, Vec<Diagnostic>)> {
+        let made = match &self.code {
+            KernelCode::C(unit, dialect) => of_unit(unit, *dialect, bound, name, sink),
+            KernelCode::Ptx(source, number) => of_module(source, *number, bound, name),
+        };
+        match made {
+            Ok(made) => Some(made),
+            Err(wrong) => {
+                wrong.into_iter().for_each(|d| sink.push(d));
+                None
+            }
+        }
+    }
+}
+
+/// A test with warnings, or errors.
+type Read = Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>>;
+
+/// A kernel in a C-like language with a launch.
+fn of_unit(unit: &Rc<Unit>, dialect: Dialect, bound: &Bound, name: &str, sink: &Sink) -> Read {
+    let head = head::head(name, &sink.file().name, dialect, bound);
+    let made = Made {
+        head: &head,
+        code: Code::C(unit.clone()),
+    };
+    let mut own = Sink::new(sink.file());
+    let test = read_made(&made, &mut own).filter(|_| own.errors() == 0);
+    let found = own.into_diagnostics();
+    match test {
+        Some(test) => Ok((test, found)),
+        None => Err(found),
+    }
+}
+
+/// A kernel of a module with a launch.
+fn of_module(source: &Source, number: usize, bound: &Bound, name: &str) -> Read {
+    let Some((kernel, at)) = source.kernels().nth(number) else {
+        return Err(Vec::new());
+    };
+    let (launch, inputs) = ptx::launch(source, kernel, bound);
+    let (test, found) = source.placed((&kernel.name, at), &launch, &inputs)?;
+    let name = name.to_owned();
+    Ok((LitmusTest { name, ..test }, found))
+}

@@ -1,0 +1,513 @@
+//! Launches as people write them: `block_sum<<<2, 64>>>(in[128] = 1, out[2], 128)`, in a line of a
+//! source file behind `// fencepost:`, or on the command line.
+//!
+//! # Form
+//! - `kernel<<<grid, block, shared, stream>>>(arguments)`: sizes are numbers, `dim3(8, 8)`,
+//!   `(8, 8)` or `{8, 8}`; the bytes of dynamic shared memory and the stream may be left out, and
+//!   so may the arguments, all at once.
+//! - An argument is a number, `name = number`, a buffer or a place in one: `in[128]`,
+//!   `in[128] = 1`, `in[4] = {1, 2, 3, 4}`, `in:u32[8] = unknown`, `&in[3]`, `in + 3`, `in`.
+//! - Lines such as `//--blockDim=64 --gridDim=2`, or with `--local_size` and `--num_groups`, give
+//!   sizes alone, as files for GPUVerify do.
+
+use std::ops::Range;
+
+use diag::{MappedText, Sink, Span};
+
+/// A launch, as far as it was written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Launch {
+    /// The kernel, or a part of its name; empty: any.
+    pub(super) kernel: String,
+    /// The place of the launch.
+    pub(super) span: Span,
+    /// Blocks, by dimension.
+    pub(super) grid: Option<Vec<u32>>,
+    /// Threads per block, by dimension.
+    pub(super) block: Option<Vec<u32>>,
+    /// Bytes of dynamic shared memory.
+    pub(super) shared: Option<u64>,
+    /// Its arguments; `None`: they were not written.
+    pub(super) arguments: Option<Vec<Argument>>,
+}
+
+/// An argument of a launch.
+#[derive(Clone, Debug)]
+pub(super) struct Argument {
+    /// Its place.
+    pub(super) span: Span,
+    pub(super) value: Value,
+}
+
+/// The value of an argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// A number, with the name that it is given by.
+    Number(i64, Option<String>),
+    /// A buffer.
+    Buffer(Buffer),
+    /// The address of an element of a buffer, by its name.
+    Element(String, u64),
+}
+
+/// A buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Buffer {
+    pub(super) name: String,
+    /// The type of its elements, where it is said.
+    pub(super) element: Option<String>,
+    /// `None`: as many as the launch accesses.
+    pub(super) length: Option<u64>,
+    pub(super) contents: Contents,
+}
+
+/// The first contents of a buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// It is not said: any values, unless the course of the program depends on them.
+    #[default]
+    Open,
+    /// Any values.
+    Unknown,
+    /// These values; a single one is for all elements.
+    Values(Vec<i64>),
+}
+
+/// What begins a line of a file that says how a kernel is launched.
+const DIRECTIVE: &str = "fencepost:";
+
+/// Options of GPUVerify for sizes, and whether they are of the grid.
+const SIZES: [(&str, bool); 4] = [
+    ("--blockDim=", false),
+    ("--local_size=", false),
+    ("--gridDim=", true),
+    ("--num_groups=", true),
+];
+
+/// The launches in the lines of a file, in order; errors go to `sink`.
+pub(super) fn directives(text: &str, sink: &mut Sink) -> Vec<Launch> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let comment = line
+            .find("//")
+            .map(|at| (at + 2, line[at + 2..].trim_start()));
+        if let Some((at, rest)) = comment
+            && let Some(body) = rest.strip_prefix(DIRECTIVE)
+        {
+            let skipped = line[at..].len() - rest.len() + DIRECTIVE.len();
+            let launch = body.trim_start();
+            let begin = start + at + skipped + body.len() - launch.len();
+            let mapped = MappedText::verbatim(launch.trim_end(), begin);
+            found.extend(read(&mapped, sink));
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// Sizes that a file for GPUVerify says.
+pub(super) fn sizes(text: &str) -> Option<Launch> {
+    let mut launch = Launch::default();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let begin = start;
+        start += line.len();
+        let Some(rest) = line.trim_start().strip_prefix("//") else {
+            continue;
+        };
+        for word in rest.split_whitespace() {
+            let given = SIZES.iter().find_map(|(option, of_grid)| {
+                Some((numbers(word.strip_prefix(option)?)?, *of_grid))
+            });
+            match given {
+                Some((sizes, true)) => launch.grid = Some(sizes),
+                Some((sizes, false)) => launch.block = Some(sizes),
+                None => continue,
+            }
+            launch.span = Span::new(begin, begin + line.trim_end().len());
+        }
+    }
+    (launch.grid.is_some() || launch.block.is_some()).then_some(launch)
+}
+
+/// `64`, `[8,8]`, `(8,8)` or `{8,8}`.
+fn numbers(text: &str) -> Option<Vec<u32>> {
+    let inner = text.trim_matches(['[', ']', '(', ')', '{', '}']);
+    inner.split(',').map(|n| n.trim().parse().ok()).collect()
+}
+
+/// A launch from its text.
+pub(super) fn read(text: &MappedText, sink: &mut Sink) -> Option<Launch> {
+    let mut reader = Reader { text, at: 0, sink };
+    reader.launch()
+}
+
+struct Reader<'t, 's> {
+    text: &'t MappedText,
+    at: usize,
+    sink: &'s mut Sink,
+}
+
+/// An example of a launch.
+const FORM: &str = "`kernel<<<2, 64>>>(in[128] = 1, out[2], 128)`";
+
+impl<'t> Reader<'t, '_> {
+    fn rest(&self) -> &'t str {
+        &self.text.as_str()[self.at..]
+    }
+
+    fn skip(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+    }
+
+    fn eat(&mut self, sign: &str) -> bool {
+        self.skip();
+        let is = self.rest().starts_with(sign);
+        self.at += if is { sign.len() } else { 0 };
+        is
+    }
+
+    fn wrong<T>(&mut self, expected: &str) -> Option<T> {
+        self.skip();
+        let end = self
+            .rest()
+            .find([',', ')', '>'])
+            .unwrap_or(self.rest().len());
+        let span = self
+            .text
+            .span(self.at..self.at + end.max(1).min(self.rest().len()));
+        self.sink
+            .error("bad-launch", span, "this is no launch", |d| {
+                d.label(format!("expected {expected}"))
+                    .help(format!("a launch is written as in {FORM}"))
+            });
+        None
+    }
+
+    fn expect(&mut self, sign: &str) -> Option<()> {
+        if self.eat(sign) {
+            return Some(());
+        }
+        self.wrong(&format!("`{sign}`"))
+    }
+
+    /// Letters, digits, `_`, `$` and `::`.
+    fn name(&mut self) -> Option<(String, Range<usize>)> {
+        self.skip();
+        let word = |c: char| c.is_alphanumeric() || "_$:".contains(c);
+        let rest = self.rest();
+        let mut len = rest.find(|c| !word(c)).unwrap_or(rest.len());
+        // `in:u32[8]`: the name ends at a single colon.
+        if let Some(colon) = rest[..len].find(':')
+            && !rest[colon..].starts_with("::")
+        {
+            len = colon;
+        }
+        let starts = rest.starts_with(|c: char| c.is_alphabetic() || "_$".contains(c));
+        if len == 0 || !starts {
+            return None;
+        }
+        let range = self.at..self.at + len;
+        self.at += len;
+        Some((rest[..len].to_owned(), range))
+    }
+
+    fn number(&mut self) -> Option<i64> {
+        self.skip();
+        let rest = self.rest();
+        let (sign, digits) = match rest.strip_prefix('-') {
+            Some(digits) => (-1, digits),
+            None => (1, rest),
+        };
+        let len = digits
+            .find(|c: char| !c.is_ascii_alphanumeric())
+            .unwrap_or(digits.len());
+        let word = digits[..len].to_ascii_lowercase();
+        let value = match word.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok().map(|n| n as i64),
+            None => word.trim_end_matches(['u', 'l']).parse::<i64>().ok(),
+        };
+        let value = value.filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()))?;
+        self.at += rest.len() - digits.len() + len;
+        Some(sign * value)
+    }
+
+    /// A size by dimension.
+    fn extent(&mut self) -> Option<Vec<u32>> {
+        let wrapped = self.eat("dim3") || ["(", "{"].contains(&self.peek());
+        if !wrapped {
+            return self.size().map(|one| vec![one]);
+        }
+        let close = if self.eat("{") {
+            "}"
+        } else {
+            self.expect("(")?;
+            ")"
+        };
+        let mut all = vec![self.size()?];
+        while self.eat(",") {
+            all.push(self.size()?);
+        }
+        self.expect(close)?;
+        Some(all)
+    }
+
+    fn size(&mut self) -> Option<u32> {
+        let size = self.number().and_then(|n| u32::try_from(n).ok());
+        match size {
+            Some(size) if size > 0 => Some(size),
+            _ => self.wrong("a size, which is at least 1"),
+        }
+    }
+
+    fn peek(&mut self) -> &'t str {
+        self.skip();
+        self.rest().get(..1).unwrap_or("")
+    }
+
+    fn launch(&mut self) -> Option<Launch> {
+        let Some((kernel, _)) = self.name() else {
+            return self.wrong("the name of a kernel");
+        };
+        let mut launch = Launch {
+            kernel,
+            span: self.text.span(0..self.text.as_str().len()),
+            ..Launch::default()
+        };
+        if self.eat("<<<") {
+            launch.grid = Some(self.extent()?);
+            self.expect(",")?;
+            launch.block = Some(self.extent()?);
+            if self.eat(",") {
+                let Some(bytes) = self.number().and_then(|n| u64::try_from(n).ok()) else {
+                    return self.wrong("bytes of dynamic shared memory");
+                };
+                launch.shared = Some(bytes);
+            }
+            if self.eat(",") && self.number().is_none() && self.name().is_none() {
+                return self.wrong("a stream");
+            }
+            self.expect(">>>")?;
+        }
+        if self.eat("(") {
+            let mut all = Vec::new();
+            while !self.eat(")") {
+                all.push(self.argument()?);
+                if !self.eat(",") {
+                    self.expect(")")?;
+                    break;
+                }
+            }
+            launch.arguments = Some(all);
+        }
+        self.eat(";");
+        self.skip();
+        if !self.rest().is_empty() {
+            return self.wrong("the end of the launch");
+        }
+        Some(launch)
+    }
+
+    fn argument(&mut self) -> Option<Argument> {
+        self.skip();
+        let start = self.at;
+        let value = self.value()?;
+        let span = self.text.span(start..self.at);
+        Some(Argument { span, value })
+    }
+
+    fn value(&mut self) -> Option<Value> {
+        if let Some(number) = self.number() {
+            return Some(Value::Number(number, None));
+        }
+        if self.eat("&") {
+            return self.element();
+        }
+        let Some((name, _)) = self.name() else {
+            return self.wrong("a number or a buffer");
+        };
+        match name.as_str() {
+            "nullptr" | "NULL" | "false" => return Some(Value::Number(0, None)),
+            "true" => return Some(Value::Number(1, None)),
+            _ => {}
+        }
+        if self.eat(":") {
+            return match self.name() {
+                Some((element, _)) => self.buffer(name, Some(element)),
+                None => self.wrong("the type of an element"),
+            };
+        }
+        if self.eat("+") {
+            return match self.count() {
+                Some(at) => Some(Value::Element(name, at)),
+                None => self.wrong("the number of an element"),
+            };
+        }
+        if self.peek() == "[" {
+            return self.buffer(name, None);
+        }
+        if !self.eat("=") {
+            return Some(Value::Element(name, 0));
+        }
+        match self.number() {
+            Some(number) => Some(Value::Number(number, Some(name))),
+            None => self.wrong("a number; of a buffer, say the length: `in[4] = 1`"),
+        }
+    }
+
+    fn count(&mut self) -> Option<u64> {
+        self.number().and_then(|n| u64::try_from(n).ok())
+    }
+
+    /// `in[3]`, behind `&`.
+    fn element(&mut self) -> Option<Value> {
+        let Some((name, _)) = self.name() else {
+            return self.wrong("the name of a buffer");
+        };
+        if !self.eat("[") {
+            return Some(Value::Element(name, 0));
+        }
+        let Some(at) = self.count() else {
+            return self.wrong("the number of an element");
+        };
+        self.expect("]")?;
+        Some(Value::Element(name, at))
+    }
+
+    /// `[128] = 1`, behind a name.
+    fn buffer(&mut self, name: String, element: Option<String>) -> Option<Value> {
+        self.expect("[")?;
+        let length = match self.peek() {
+            "]" => None,
+            _ => match self.count().filter(|n| *n > 0) {
+                Some(length) => Some(length),
+                None => return self.wrong("how many elements it has"),
+            },
+        };
+        self.expect("]")?;
+        let contents = if self.eat("=") {
+            self.contents()?
+        } else {
+            Contents::Open
+        };
+        Some(Value::Buffer(Buffer {
+            name,
+            element,
+            length,
+            contents,
+        }))
+    }
+
+    fn contents(&mut self) -> Option<Contents> {
+        if self.eat("unknown") {
+            return Some(Contents::Unknown);
+        }
+        let list = self.eat("{");
+        let mut values = Vec::new();
+        loop {
+            match self.number() {
+                Some(value) => values.push(value),
+                None => return self.wrong("a number, `{1, 2}`, or `unknown`"),
+            }
+            if !list || !self.eat(",") {
+                break;
+            }
+        }
+        if list {
+            self.expect("}")?;
+            // A list of one value is for the first element alone.
+            if values.len() == 1 {
+                values.push(0);
+            }
+        }
+        Some(Contents::Values(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diag::SourceFile;
+
+    fn launch(text: &str) -> Result<Launch, String> {
+        let file = SourceFile::new("t", text);
+        let mut sink = Sink::new(&file);
+        let launch = read(&MappedText::verbatim(text, 0), &mut sink);
+        let messages: Vec<String> = sink
+            .into_diagnostics()
+            .iter()
+            .map(|d| d.label.clone())
+            .collect();
+        launch.ok_or(messages.join("; "))
+    }
+
+    #[test]
+    fn launches_are_read_as_they_are_written() {
+        let it =
+            launch("block_sum<<<2, dim3(8, 4), 256>>>(in[128] = 1, out[], -3, &in[2], n = 0x10)")
+                .expect("a launch");
+        assert_eq!(
+            (it.grid, it.block, it.shared),
+            (Some(vec![2]), Some(vec![8, 4]), Some(256))
+        );
+        let values: Vec<Value> = it
+            .arguments
+            .expect("arguments")
+            .into_iter()
+            .map(|a| a.value)
+            .collect();
+        let buffer = |name: &str, length, contents| {
+            Value::Buffer(Buffer {
+                name: name.into(),
+                element: None,
+                length,
+                contents,
+            })
+        };
+        let expected = [
+            buffer("in", Some(128), Contents::Values(vec![1])),
+            buffer("out", None, Contents::Open),
+            Value::Number(-3, None),
+            Value::Element("in".into(), 2),
+            Value::Number(16, Some("n".into())),
+        ];
+        assert_eq!(values, expected);
+        assert!(launch("k").expect("a kernel alone").arguments.is_none());
+        assert!(
+            launch("k<<<1, 2>>>")
+                .expect("without arguments")
+                .arguments
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn what_is_no_launch_says_what_was_expected() {
+        for (text, part) in [
+            ("<<<1, 2>>>()", "the name of a kernel"),
+            ("k<<<0, 2>>>()", "a size"),
+            ("k<<<1>>>()", "`,`"),
+            ("k<<<1, 2>>>(a[x])", "how many elements"),
+            ("k<<<1, 2>>>(a[2] = x)", "`unknown`"),
+            ("k<<<1, 2>>>(3) and more", "the end"),
+            ("k<<<1, 2>>>(n = )", "a number"),
+        ] {
+            let wrong = launch(text).expect_err(text);
+            assert!(wrong.contains(part), "{text}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn lines_of_a_file_say_launches() {
+        let text = "//pass\n//--blockDim=[8,8] --gridDim=2\n// fencepost: k<<<1, 2>>>(x[2])\n\
+                    int a; // fencepost: k<<<1, 4>>>(x[2])\n";
+        let file = SourceFile::new("t", text);
+        let mut sink = Sink::new(&file);
+        let all = directives(text, &mut sink);
+        assert_eq!(all.len(), 2);
+        assert_eq!(all[0].span, Span::new(text.find("k<").unwrap_or(0), 72));
+        let sizes = sizes(text).expect("sizes");
+        assert_eq!((sizes.grid, sizes.block), (Some(vec![2]), Some(vec![8, 8])));
+    }
+}

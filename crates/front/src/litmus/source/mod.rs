@@ -1,0 +1,140 @@
+//! Source files as tests: a kernel with a launch is one test.
+//!
+//! A launch comes from the command line, from a line of the file, or is chosen to suit the code.
+//! The document of the test is made here, and read by the reader of TOML tests; the code is that
+//! of the file.
+//!
+//! # Invariants
+//! - Spans of a test point into the source file.
+//! - The launch of a test can be written back: [`program::litmus::KernelLaunch::text`] gives the
+//!   same test.
+//! - The answer names a chosen launch. No answer rests on the way of choosing.
+
+mod bind;
+mod choose;
+mod head;
+mod kernels;
+mod launch;
+mod ptx;
+
+use std::sync::Arc;
+
+use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile};
+use program::Dialect;
+use program::litmus::LaunchOrigin;
+
+pub(in crate::litmus) use kernels::{read, read_again};
+
+use launch::Launch;
+
+/// How source files are read.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The language of a file with any other ending.
+    pub language: Option<SourceKind>,
+    /// Launches of the command line: only these are tests.
+    pub launches: Vec<String>,
+}
+
+/// The language of a source file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// CUDA C++.
+    Cuda,
+    /// OpenCL C.
+    OpenCl,
+    /// PTX, as compilers print it.
+    Ptx,
+}
+
+/// The languages, by the ending of a file and the word of `--language`.
+const KINDS: [(&str, SourceKind); 8] = [
+    ("cu", SourceKind::Cuda),
+    ("cuh", SourceKind::Cuda),
+    ("cuda", SourceKind::Cuda),
+    ("cl", SourceKind::OpenCl),
+    ("clh", SourceKind::OpenCl),
+    ("opencl", SourceKind::OpenCl),
+    ("ptx", SourceKind::Ptx),
+    ("PTX", SourceKind::Ptx),
+];
+
+impl SourceKind {
+    /// By the ending of a file's name.
+    pub fn of_ending(ending: &str) -> Option<SourceKind> {
+        KINDS
+            .iter()
+            .find(|kind| kind.0 == ending)
+            .map(|kind| kind.1)
+    }
+
+    /// The dialect of its code.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            SourceKind::Cuda => Dialect::Cuda,
+            SourceKind::OpenCl => Dialect::OpenCl,
+            SourceKind::Ptx => Dialect::Ptx,
+        }
+    }
+}
+
+/// The tests of a source file as TOML files, each with its name; and warnings.
+///
+/// # Errors
+/// All that is wrong with the file and its launches.
+pub fn to_toml(
+    name: &str,
+    text: &str,
+    kind: SourceKind,
+    options: &Options,
+) -> Result<Documents, Vec<Diagnostic>> {
+    let mut sink = Sink::new(&SourceFile::new(name, text));
+    let mut others = Vec::new();
+    let all = kernels::documents(kind, options, &mut sink, &mut others);
+    let mut found = sink.into_diagnostics();
+    found.extend(others);
+    match found.iter().any(|d| d.severity == Severity::Error) {
+        true => Err(found),
+        false => Ok((all, found)),
+    }
+}
+
+/// Texts with their names, and warnings.
+pub type Documents = (Vec<(String, String)>, Vec<Diagnostic>);
+
+/// A launch, where it was written, and what kind of place that is.
+#[derive(Clone, Debug)]
+struct Written {
+    launch: Launch,
+    /// The text that its spans are of.
+    file: Arc<SourceFile>,
+    by: LaunchOrigin,
+}
+
+/// The launches that a file and the command line say, in order; those of the command line replace
+/// those of the file. Errors in the command line go to `others`.
+fn written(options: &Options, sink: &mut Sink, others: &mut Vec<Diagnostic>) -> Vec<Written> {
+    let file = sink.file().clone();
+    let mut all = Vec::new();
+    for text in &options.launches {
+        let source = SourceFile::new("--launch", text.as_str());
+        let mut own = Sink::new(&source);
+        let launch = launch::read(&MappedText::verbatim(text, 0), &mut own);
+        others.extend(own.into_diagnostics());
+        all.extend(launch.map(|launch| Written {
+            launch,
+            file: source,
+            by: LaunchOrigin::CommandLine,
+        }));
+    }
+    if !options.launches.is_empty() {
+        return all;
+    }
+    let lines = launch::directives(&file.text, sink);
+    all.extend(lines.into_iter().map(|launch| Written {
+        launch,
+        file: file.clone(),
+        by: LaunchOrigin::Line,
+    }));
+    all
+}

@@ -1,0 +1,226 @@
+//! Binds launches to kernels of PTX; their accesses show the types of their parameters.
+//!
+//! # Invariants
+//! - A parameter of 64 bits is taken for a pointer until it is known that nothing is accessed
+//!   through it.
+//! - Each piece of a structure that code reads is an argument.
+
+use std::collections::BTreeSet;
+
+use super::bind::{Bound, Memory};
+use super::launch::Contents;
+use crate::isa::clike::{KernelHead, KernelParameter, Traits};
+use crate::isa::ptx::module::Kernel;
+use crate::isa::ptx::type_named;
+use crate::litmus::kernel::{Launch, Source};
+use diag::Span;
+use program::points::Points;
+use program::{LocationKind, Program};
+
+/// The type of a buffer of bytes; accesses show its elements.
+pub(super) const BYTES: &str = "bytes";
+
+/// Bytes of a buffer while it is found out how far its accesses reach.
+const TRIAL_BYTES: u64 = 2048;
+
+/// Registers that a machine fills, and a test gives a value that stays.
+const TIMERS: [&str; 6] = [
+    "%globaltimer",
+    "%globaltimer_lo",
+    "%globaltimer_hi",
+    "%clock",
+    "%clock_hi",
+    "%clock64",
+];
+
+/// The registers by which a cooperative grid finds its workspace.
+const WORKSPACE: [&str; 2] = ["%envreg1", "%envreg2"];
+
+/// The demangled name of a kernel, unless another kernel has the same one.
+pub(super) fn short(source: &Source, name: &str) -> String {
+    let plain = source.path_of(name);
+    let same = source
+        .kernels()
+        .filter(|(kernel, _)| source.path_of(&kernel.name) == plain);
+    match same.count() {
+        1 => plain,
+        _ => name.to_owned(),
+    }
+}
+
+/// A kernel's parameters, and hints at its launch.
+pub(super) fn head(source: &Source, kernel: &Kernel, span: Span) -> KernelHead {
+    let mut head = KernelHead {
+        name: short(source, &kernel.name),
+        span,
+        ..KernelHead::default()
+    };
+    for (name, ty) in source.pieces_of(kernel) {
+        let wide = type_named(&ty).is_some_and(|ty| ty.bits == 64);
+        head.parameters.push(KernelParameter {
+            name,
+            span,
+            pointee: wide.then(|| BYTES.to_owned()),
+            space: None,
+            class: None,
+            type_name: ty,
+        });
+    }
+    let dynamic = source.dynamic_of(kernel);
+    head.dynamic = dynamic
+        .into_iter()
+        .map(|name| (name, BYTES.to_owned()))
+        .collect();
+    head.cluster = kernel
+        .demands(".reqnctapercluster")
+        .map(|sizes| [0, 1, 2].map(|d| sizes.get(d).copied().unwrap_or(1)));
+    head.traits = traits(source, kernel);
+    head
+}
+
+fn traits(source: &Source, kernel: &Kernel) -> Traits {
+    let text = source.text_of(kernel);
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let lanes = [
+        "shfl.",
+        "vote.",
+        "match.",
+        "activemask",
+        "%laneid",
+        "bar.warp",
+        "redux.",
+    ];
+    let shared = kernel.variables.iter().filter(|v| v.space == "shared");
+    let words = |bytes: u64| vec![bytes.div_ceil(4).max(1)];
+    let sizes = shared.filter_map(|v| Some(v.elements? * u64::from(v.ty.bytes())));
+    Traits {
+        // The meeting of a grid is many accesses of each thread.
+        threads: has(&["%tid", "%ntid"]) && !has(&["%envreg"]),
+        objects: has(&["mbarrier.", "cp.async"]),
+        any_size: has(&["%ntid"]),
+        blocks: has(&["%ctaid", "%nctaid", "%cluster"]),
+        rows: has(&["%tid.y"]),
+        lanes: has(&lanes),
+        grid_wide: has(&["%envreg"]),
+        atomics: has(&["atom.", "red.", ".acquire", ".release"]),
+        shared: sizes.filter(|bytes| *bytes > 8).map(words).collect(),
+        bounds: Vec::new(),
+    }
+}
+
+/// The launch as the reader of modules takes it, and the buffers that begin with any values.
+pub(super) fn launch(
+    source: &Source,
+    kernel: &Kernel,
+    bound: &Bound,
+) -> (Launch, BTreeSet<String>) {
+    let mut args = Vec::new();
+    let mut told: BTreeSet<usize> = BTreeSet::new();
+    for argument in &bound.arguments {
+        let name = &argument.parameter;
+        args.push(match argument.of {
+            None => format!("{name}={}", argument.number),
+            Some(of) => {
+                let memory = &bound.memory[of];
+                match (told.insert(of), argument.number) {
+                    (true, 0) => format!("{name}={}", buffer(memory)),
+                    (_, 0) => format!("{name}={}", memory.name),
+                    (_, at) => format!("{name}=&{}[{at}]", memory.name),
+                }
+            }
+        });
+    }
+    for memory in bound
+        .memory
+        .iter()
+        .filter(|m| m.dynamic && m.same_as.is_none())
+    {
+        args.push(format!(
+            "{}={BYTES}[{}]",
+            memory.name,
+            memory.length.unwrap_or(TRIAL_BYTES)
+        ));
+    }
+    let text = source.text_of(kernel);
+    if WORKSPACE.iter().any(|register| text.contains(register)) {
+        let [low, high] = WORKSPACE;
+        args.push(format!("{low}=0"));
+        args.push(format!("{high}=grid_workspace:u32[2]=0"));
+    }
+    let names = |c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '%');
+    let words: BTreeSet<&str> = text.split(names).collect();
+    let timers = TIMERS.iter().filter(|timer| words.contains(*timer));
+    args.extend(timers.map(|timer| format!("{timer}=0")));
+    let any = |m: &&Memory| matches!(m.contents, Contents::Open | Contents::Unknown) && !m.dynamic;
+    let inputs = bound
+        .memory
+        .iter()
+        .filter(any)
+        .map(|m| m.name.clone())
+        .collect();
+    let launch = Launch {
+        grid: bound.grid.clone(),
+        block: bound.block.clone(),
+        cluster: Vec::new(),
+        args,
+        ask: None,
+    };
+    (launch, inputs)
+}
+
+/// A buffer as the reader of modules takes it.
+fn buffer(memory: &Memory) -> String {
+    let length = memory.length.unwrap_or(TRIAL_BYTES);
+    let head = format!("{}:{}[{length}]", memory.name, memory.element);
+    match &memory.contents {
+        Contents::Values(values) if memory.length.is_some() && memory.element != BYTES => {
+            let one = values.len() == 1;
+            let count = if one { length as usize } else { values.len() };
+            let all = (0..count).map(|i| values[if one { 0 } else { i }].to_string());
+            format!("{head}={}", all.collect::<Vec<_>>().join(","))
+        }
+        _ => head,
+    }
+}
+
+/// Gives buffers the types that their accesses have, and makes numbers of parameters through which
+/// nothing is accessed; whether one of them was.
+pub(super) fn settle(bound: &mut Bound, program: &Program) -> bool {
+    let points = Points::compute(program);
+    let mut accessed: BTreeSet<String> = BTreeSet::new();
+    for (thread, _, instr) in program.instrs() {
+        let Some(addr) = instr.op.address() else {
+            continue;
+        };
+        let objects = points.of(usize::from(thread.0), addr);
+        accessed.extend(
+            objects
+                .into_iter()
+                .map(|loc| program.location(loc).name.clone()),
+        );
+    }
+    let width = bound.width();
+    let mut changed = false;
+    for argument in &mut bound.arguments {
+        let Some(memory) = argument.of.map(|of| &bound.memory[of]) else {
+            continue;
+        };
+        if memory.element == BYTES && !accessed.contains(&memory.name) && memory.length.is_none() {
+            (argument.of, argument.number) = (None, width);
+            changed = true;
+        }
+    }
+    for memory in bound
+        .memory
+        .iter_mut()
+        .filter(|m| m.element == BYTES && !m.dynamic)
+    {
+        let location = program.locations.iter().find(|l| l.name == memory.name);
+        if let Some(LocationKind::Object { layout, .. }) = location.map(|l| &l.kind)
+            && layout.cells() == 1
+        {
+            memory.element = layout.field(0).ty.ptx_name();
+        }
+    }
+    changed
+}

@@ -1,0 +1,514 @@
+//! Answers about kernels of source files, in sentences at the lines of the file.
+//!
+//! # Invariants
+//! - A report has two racing lines once, whichever threads race there.
+//! - A change that is proposed was decided: the kernel with it does not race.
+
+use std::time::Duration;
+
+use diag::{Diagnostic, SourceLine, Span};
+use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
+use program::{Dialect, Scope, ThreadId};
+use report::{KernelAnswer, LaunchSource};
+use simt::race::Race;
+use simt::{Early, MachineMemory, RunOptions, Schedule};
+use verdict::{
+    Answer, Ending, Fault, FaultEvent, Place, Property, RacingPair, Reason, Remedy, Unwritten,
+    Verdict, Where, Witness,
+};
+
+use super::plan::{Question, Unit};
+use super::settings::Settings;
+
+/// The runs that look for the reason of a race, and their time.
+const RUNS: u32 = 20;
+const LONGEST: Duration = Duration::from_millis(400);
+
+/// Whether it is a failure if the program races, is undefined or hangs.
+pub(super) fn denies(unit: &Unit<'_>, question: &Question, settings: &Settings) -> bool {
+    let race = question.property == Property::Race;
+    // In PTX, a race is information.
+    let defined = unit.test.program.dialect == Dialect::Ptx && race;
+    (unit.source.launch.is_some() && !defined) || (settings.deny_race && race)
+}
+
+/// The reads of memory that nothing has written, but for those of buffers that the launch fills. The
+/// answer about races has them, if the kernel does not race: a race explains other such reads.
+pub(super) fn mistaken_reads(
+    unit: &Unit<'_>,
+    question: &Question,
+    answer: &Answer,
+) -> Vec<Unwritten> {
+    let reads = &answer.unwritten;
+    let Some(launch) = &unit.source.launch else {
+        return reads.clone();
+    };
+    if question.property != Property::Race || answer.verdict != Verdict::RaceFree {
+        return Vec::new();
+    }
+    let object = |memory: &str| memory.split(['[', '.']).next().unwrap_or("").to_owned();
+    let is_input = |read: &&Unwritten| launch.inputs.contains(&object(&read.memory));
+    let mine = reads.iter().filter(|read| !is_input(read));
+    let test = unit.source;
+    let told = Told { unit, test, launch };
+    let placed = |read: &Unwritten| {
+        let place = read
+            .memory
+            .split_once(':')
+            .map_or(&*read.memory, |parts| parts.1);
+        Unwritten {
+            thread: told.placed(&read.thread),
+            memory: place.to_owned(),
+            ..read.clone()
+        }
+    };
+    mine.map(placed).collect()
+}
+
+/// The errors of a kernel at its lines; `None`: the test comes from no source file.
+pub(super) fn told(
+    unit: &Unit<'_>,
+    question: &Question,
+    answer: &Answer,
+) -> Option<Box<KernelAnswer>> {
+    let launch = unit.source.launch.as_ref()?;
+    let kernel = Told {
+        unit,
+        test: unit.source,
+        launch,
+    };
+    let found = match (&question.property, &answer.verdict) {
+        (Property::Race, Verdict::Racy) => kernel.races(answer),
+        (Property::Undefined, Verdict::Undefined) => {
+            let fault = answer.fault.iter().filter(|fault| !fault.race);
+            fault.map(|fault| kernel.misuse(fault)).collect()
+        }
+        (Property::Liveness(_), Verdict::Hangs) => kernel.hang(answer).into_iter().collect(),
+        (Property::Race, Verdict::Undecided(Reason::Astray(Some(place)))) => {
+            vec![kernel.outside(place)]
+        }
+        _ => Vec::new(),
+    };
+    Some(Box::new(KernelAnswer {
+        kernel: launch.kernel.clone(),
+        launch: launch.text.clone(),
+        origin: match launch.by {
+            LaunchOrigin::Line => LaunchSource::File,
+            LaunchOrigin::CommandLine => LaunchSource::CommandLine,
+            LaunchOrigin::Choice => LaunchSource::Chosen,
+        },
+        found,
+        notes: launch.notes.clone(),
+    }))
+}
+
+/// A kernel and its test.
+struct Told<'a> {
+    unit: &'a Unit<'a>,
+    test: &'a LitmusTest,
+    launch: &'a KernelLaunch,
+}
+
+impl Told<'_> {
+    /// All pairs of lines that race, each once.
+    fn races(&self, answer: &Answer) -> Vec<Diagnostic> {
+        let first = answer.fault.as_deref();
+        let mut pairs: Vec<RacingPair> = match &answer.races {
+            Some(races) => races.pairs.clone(),
+            None => Vec::new(),
+        };
+        // The answer has an execution of this pair.
+        if let Some(own) = first.and_then(pair_of) {
+            let lines = |pair: &RacingPair| pair.events.each_ref().map(|e| e.event.line.number);
+            match pairs.iter().position(|pair| lines(pair) == lines(&own)) {
+                Some(at) => {
+                    pairs.remove(at);
+                    pairs.insert(0, own);
+                }
+                None => pairs.insert(0, own),
+            }
+        }
+        let runs = self.runs();
+        let execution = first.and_then(|fault| fault.execution.as_ref());
+        let tell = |(i, pair): (usize, &RacingPair)| {
+            let witness = execution.or(answer.witness.as_ref()).filter(|_| i == 0);
+            let d = self
+                .race(pair, witness)
+                .note(self.reason(pair, &runs, witness));
+            match first
+                .filter(|_| i == 0)
+                .and_then(|fault| fault.remedy.as_ref())
+            {
+                Some(Remedy::Changes(changes)) => {
+                    let all = changes.iter().map(proposal).collect::<Vec<_>>();
+                    d.help(all.join(", and "))
+                }
+                _ => d,
+            }
+        };
+        pairs.iter().enumerate().map(tell).collect()
+    }
+
+    fn race(&self, pair: &RacingPair, witness: Option<&Witness>) -> Diagnostic {
+        let [a, b] = &pair.events;
+        // The read comes first in the message.
+        let (first, second) = match (writes(a), writes(b)) {
+            (true, false) => (b, a),
+            _ => (a, b),
+        };
+        let place = self.place(pair.place.as_deref(), a);
+        let kernel = &self.launch.kernel;
+        let message = match &place {
+            Some(place) => format!("`{kernel}`: threads race on {place}"),
+            None => format!("`{kernel}`: threads race"),
+        };
+        let said = |event: &FaultEvent| {
+            format!(
+                "{} {}{}",
+                self.thread(event),
+                self.does(event, pair),
+                turn(event, witness)
+            )
+        };
+        let span = self.span(first);
+        let d = Diagnostic::error("race", &self.test.file, span, message).label(said(first));
+        let d = match self.span(second) {
+            // One statement has both.
+            same if same == span => d.label(format!("{}; {}", said(first), said(second))),
+            other => d.also(other, said(second)),
+        };
+        match self.unit.test.program.dialect {
+            Dialect::Ptx => d.warning(),
+            _ => d,
+        }
+    }
+
+    /// `` `s[1]` in shared memory of block 0``.
+    fn place(&self, place: Option<&str>, event: &FaultEvent) -> Option<String> {
+        let place = place?;
+        let (owner, name) = match place.split_once(':') {
+            Some((owner, name)) => (Some(owner), name),
+            None => (None, place),
+        };
+        let block = event.event.thread.map(|t| self.block(t));
+        match (owner, block) {
+            (Some(_), Some(block)) if self.blocks() > 1 => Some(format!("`{name}` of {block}")),
+            _ => Some(format!("`{name}`")),
+        }
+    }
+
+    fn blocks(&self) -> u32 {
+        self.launch.grid.iter().product()
+    }
+
+    fn block(&self, thread: usize) -> String {
+        let program = &self.test.program;
+        let cta = program.threads.get(thread).map_or(0, |t| t.place.cta);
+        format!("block {}", coordinates(cta, &self.launch.grid))
+    }
+
+    /// `thread 3 of block 1`, or its agent.
+    fn thread(&self, event: &FaultEvent) -> String {
+        let Some(thread) = event.event.thread else {
+            return event.event.who();
+        };
+        let thread = self.coordinates(thread);
+        match &event.event.agent {
+            Some(agent) => format!("the {agent} of {thread}"),
+            None => thread,
+        }
+    }
+
+    /// `thread 3 of block 1`.
+    fn coordinates(&self, thread: usize) -> String {
+        let id = ThreadId(thread as u16);
+        let rank = self.test.program.seat(id, Scope::Cta).rank;
+        let warps = self.launch.block.iter().product::<u32>() > 32;
+        let warp = self
+            .test
+            .program
+            .threads
+            .get(thread)
+            .and_then(|t| t.place.warp);
+        let lane = match warp.filter(|_| warps) {
+            Some(warp) => format!(" (warp {warp}, lane {})", self.test.program.lane(id)),
+            None => String::new(),
+        };
+        let threads: u32 = self.launch.block.iter().product();
+        if threads == 1 {
+            return self.block(thread);
+        }
+        let number = coordinates(rank, &self.launch.block);
+        match self.blocks() {
+            1 => format!("thread {number}{lane}"),
+            _ => format!("thread {number} of {}{lane}", self.block(thread)),
+        }
+    }
+
+    /// `` reads `s[1]` ``, with the value, where it is worked out.
+    fn does(&self, event: &FaultEvent, pair: &RacingPair) -> String {
+        let does = if writes(event) { "writes" } else { "reads" };
+        let name = pair
+            .place
+            .as_deref()
+            .map(|place| place.split_once(':').map_or(place, |p| p.1));
+        let value = event
+            .event
+            .action
+            .rsplit_once(" = ")
+            .map(|(_, value)| value.trim());
+        let known = self.launch.inputs.is_empty();
+        let value = value.filter(|value| known && !value.contains('?'));
+        match (name, value) {
+            (Some(name), Some(value)) => format!("{does} `{name}` (`{value}`)"),
+            (Some(name), None) => format!("{does} `{name}`"),
+            (None, _) => does.to_owned(),
+        }
+    }
+
+    /// The place of an event's statement.
+    fn span(&self, event: &FaultEvent) -> Span {
+        let threads = &self.test.program.threads;
+        let thread = event.event.thread.and_then(|t| threads.get(t));
+        let line = event.event.line.number;
+        let code = thread.iter().flat_map(|thread| &thread.code);
+        let mut same = code.filter(|instr| instr.line.number == line);
+        let exact = same.clone().find(|instr| instr.text == event.event.text);
+        exact
+            .or_else(|| same.next())
+            .map_or(self.launch.span, |instr| instr.span)
+    }
+
+    /// Runs of the executor, with the races that they have.
+    fn runs(&self) -> Vec<Race> {
+        let dialect = self.test.program.dialect;
+        let Some(memory) = MachineMemory::of(dialect, dialect.default_model()) else {
+            return Vec::new();
+        };
+        let options = RunOptions {
+            memory,
+            early: Early::None,
+            races: true,
+            timeout: Some(LONGEST),
+            ..RunOptions::default()
+        };
+        let schedule = Schedule::Random {
+            runs: RUNS.into(),
+            seed: 0,
+        };
+        let observed = simt::observe(self.test, &options, schedule);
+        observed.map_or(Vec::new(), |observation| observation.races)
+    }
+
+    /// The reason that nothing orders two accesses.
+    fn reason(&self, pair: &RacingPair, runs: &[Race], witness: Option<&Witness>) -> String {
+        let lines = pair.events.each_ref().map(|event| event.event.line.number);
+        let is_it = |race: &&Race| {
+            let found = [race.first.line.number, race.second.line.number];
+            found == lines || found == [lines[1], lines[0]]
+        };
+        if let Some(race) = runs.iter().find(is_it) {
+            return format!("nothing orders the two: {}", self.placed(&race.why));
+        }
+        let threads = pair.events.each_ref().map(|event| event.event.thread);
+        let place = |t: Option<usize>| t.and_then(|t| self.test.program.threads.get(t));
+        let (a, b) = (place(threads[0]), place(threads[1]));
+        let same = a
+            .zip(b)
+            .is_some_and(|(a, b)| a.place.same(&b.place, Scope::Cta));
+        let passed = pair.events.each_ref().map(|event| barriers(event, witness));
+        let why = match (same, passed) {
+            (false, _) => {
+                "they are in different blocks, and nothing is handed from one to the other"
+            }
+            (true, [Some(a), Some(b)]) if a != b => {
+                "the barriers between them do not bring these two threads together"
+            }
+            (true, _) => "no barrier between them",
+        };
+        format!("nothing orders the two: {why}")
+    }
+
+    /// Undefined behaviour other than a race.
+    fn misuse(&self, fault: &Fault) -> Diagnostic {
+        let kernel = &self.launch.kernel;
+        let name = match fault.name().as_str() {
+            "divergence" => "barrier divergence".to_owned(),
+            name => name.to_owned(),
+        };
+        let id = if fault.relation == "divergence" {
+            "divergence"
+        } else {
+            "undefined"
+        };
+        let message = format!("`{kernel}`: {name}");
+        let first = fault.events.first();
+        let span = first.map_or(self.launch.span, |event| self.span(event));
+        let mut d = Diagnostic::error(id, &self.test.file, span, message);
+        for (i, event) in fault.events.iter().enumerate() {
+            let said = format!("{}: {}", self.thread(event), event.noun);
+            let at = self.span(event);
+            d = match i {
+                0 => d.label(said),
+                _ if at == span => d.note(said),
+                _ => d.also(at, said),
+            };
+        }
+        fault.why.iter().fold(d, |d, why| d.note(why.clone()))
+    }
+
+    /// An access outside of all memory.
+    fn outside(&self, place: &Place) -> Diagnostic {
+        let kernel = &self.launch.kernel;
+        let message = format!("`{kernel}`: an access outside of every object");
+        let thread = threads_named(self.test, &place.thread);
+        let who = thread.map_or(place.thread.clone(), |t| self.coordinates(t));
+        let label = format!("{who} can access memory that no object has");
+        let span = self.line_span(&place.line);
+        let d = Diagnostic::error("out-of-bounds", &self.test.file, span, message).label(label);
+        d.note(format!("the launch is `{}`", self.launch.text))
+            .help("make the object larger, or guard the access by a comparison with its length")
+    }
+
+    /// A text with threads by their places in the launch.
+    fn placed(&self, text: &str) -> String {
+        let mut out = String::new();
+        for (i, word) in text.split(' ').enumerate() {
+            let name = word.trim_end_matches([',', ';', ':', '.']);
+            let is_name = name
+                .strip_prefix('P')
+                .is_some_and(|n| n.parse::<usize>().is_ok());
+            let thread = threads_named(self.test, name).filter(|_| is_name);
+            out += if i > 0 { " " } else { "" };
+            match thread {
+                Some(thread) => {
+                    out += &self.coordinates(thread);
+                    out += &word[name.len()..];
+                }
+                None => out += word,
+            }
+        }
+        out
+    }
+
+    /// The threads that never end.
+    fn hang(&self, answer: &Answer) -> Option<Diagnostic> {
+        let ends = &answer.witness.as_ref()?.ends;
+        let stuck =
+            |end: &&verdict::ThreadEnd| matches!(end.ending, Ending::Blocked | Ending::Looping);
+        let all: Vec<&verdict::ThreadEnd> = ends.iter().filter(stuck).collect();
+        let first = all.first()?;
+        let kernel = &self.launch.kernel;
+        let message = format!("`{kernel}`: not every thread ends");
+        let span = self.line_span(&first.line);
+        let thread = threads_named(self.test, &first.thread);
+        let who = thread.map_or(first.thread.clone(), |t| self.coordinates(t));
+        let label = format!("{who} {}", first.why);
+        let d = Diagnostic::error("hang", &self.test.file, span, message).label(label);
+        Some(match all.len() {
+            1 => d,
+            n => d.note(format!("{} more threads do not end", n - 1)),
+        })
+    }
+
+    fn line_span(&self, line: &SourceLine) -> Span {
+        let code = self
+            .test
+            .program
+            .threads
+            .iter()
+            .flat_map(|thread| &thread.code);
+        let mut same = code.filter(|instr| instr.line.number == line.number);
+        same.next().map_or(self.launch.span, |instr| instr.span)
+    }
+}
+
+/// The number of a thread.
+fn threads_named(test: &LitmusTest, name: &str) -> Option<usize> {
+    test.program
+        .threads
+        .iter()
+        .position(|thread| thread.name == name)
+}
+
+/// The two accesses of a race.
+fn pair_of(fault: &Fault) -> Option<RacingPair> {
+    let [a, b] = fault.events.as_slice() else {
+        return None;
+    };
+    Some(RacingPair {
+        place: fault.place.clone(),
+        events: [a.clone(), b.clone()],
+    })
+}
+
+fn writes(event: &FaultEvent) -> bool {
+    event.event.action.starts_with('W')
+}
+
+/// A change that makes the program race-free, as something to do.
+fn proposal(change: &verdict::Change) -> String {
+    // All threads have the same code.
+    let text = match change.text.split_once("'s line ") {
+        Some((threads, rest)) if threads.starts_with('P') => {
+            format!("let line {}", rest.replacen(" has ", " have ", 1))
+        }
+        _ => change.text.clone(),
+    };
+    let Some(edit) = &change.edit else {
+        return text;
+    };
+    let new = edit.instead.trim().trim_matches('`');
+    let line = edit.line.number;
+    match edit.place {
+        Where::Instead => text,
+        Where::Before => format!("add `{new}` before line {line}"),
+        Where::After => format!("add `{new}` behind line {line}"),
+    }
+}
+
+/// ` in iteration 2`, where an execution passes the instruction of an event several times.
+fn turn(event: &FaultEvent, witness: Option<&Witness>) -> String {
+    let (Some(witness), Some(at)) = (witness, event.at) else {
+        return String::new();
+    };
+    let kind = event.event.action.chars().next();
+    let same = |e: &verdict::WitnessEvent| {
+        let place = |e: &verdict::WitnessEvent| e.action.split(" = ").next().map(str::to_owned);
+        let whole = (e.thread, &e.line, &e.text)
+            == (event.event.thread, &event.event.line, &event.event.text);
+        whole && e.action.chars().next() == kind && place(e) == place(&event.event)
+    };
+    let all = witness.events.iter().filter(|e| same(e)).count();
+    let before = witness.events.iter().take(at).filter(|e| same(e)).count();
+    if all > 1 {
+        format!(" in iteration {}", before + 1)
+    } else {
+        String::new()
+    }
+}
+
+/// How many barriers the thread of an event passes before it.
+fn barriers(event: &FaultEvent, witness: Option<&Witness>) -> Option<usize> {
+    let (witness, at) = (witness?, event.at?);
+    let before = witness.events.iter().take(at);
+    let own = before.filter(|e| e.thread == event.event.thread && e.action == "BW");
+    Some(own.count())
+}
+
+/// A number as coordinates in as many dimensions as a size has.
+fn coordinates(number: u32, sizes: &[u32]) -> String {
+    if sizes.len() < 2 {
+        return number.to_string();
+    }
+    let mut left = number;
+    let all: Vec<String> = sizes
+        .iter()
+        .map(|size| {
+            let here = left % size.max(&1);
+            left /= size.max(&1);
+            here.to_string()
+        })
+        .collect();
+    format!("({})", all.join(", "))
+}

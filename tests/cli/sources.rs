@@ -1,0 +1,456 @@
+//! Source files as input: `check reduce.cu` alone, launches in the file and on the command line,
+//! and what is said of files that are no kernels.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Said, fencepost};
+
+/// A kernel that is right, and its twin with one bug: the file, the place that is told, and what is
+/// wrong there.
+const TWINS: [(&str, &str, &str); 13] = [
+    (
+        "block_reduction.cu",
+        "block_reduction.bug.cu:11:",
+        "error[race]",
+    ),
+    ("block_scan.cu", "block_scan.bug.cu:8:", "error[race]"),
+    ("convolution.cl", "convolution.bug.cl:7:", "error[race]"),
+    (
+        "dynamic_shared.cu",
+        "dynamic_shared.bug.cu:6:",
+        "error[race]",
+    ),
+    (
+        "early_return.cu",
+        "early_return.bug.cu:",
+        "error[divergence]",
+    ),
+    ("hash_table.cu", "hash_table.bug.cu:9:", "error[race]"),
+    ("histogram.cu", "histogram.bug.cu:9:", "error[race]"),
+    ("last_block.cu", "last_block.bug.cu:11:", "error[race]"),
+    (
+        "matrix_product.cu",
+        "matrix_product.bug.cu:12:",
+        "error[race]",
+    ),
+    ("queue.cu", "queue.bug.cu:12:", "error[race]"),
+    ("spin_lock.cu", "spin_lock.bug.cu:7:", "error[hang]"),
+    ("transpose.cu", "transpose.bug.cu:11:", "error[race]"),
+    ("warp_sum.cu", "warp_sum.bug.cu:9:", "error[race]"),
+];
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/sources")
+}
+
+/// A folder with one file.
+fn folder(name: &str, text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join(name), text).expect("writable");
+    folder
+}
+
+fn check(folder: &Path, arguments: &[&str]) -> Said {
+    fencepost(folder, &[&["check", "--no-cache"], arguments].concat())
+}
+
+#[test]
+fn each_kernel_is_right_and_its_twin_is_wrong_at_its_line() {
+    for (right, place, word) in TWINS {
+        let said = check(&sources(), &[right]);
+        assert_eq!(
+            (said.code, said.err.as_str()),
+            (Some(0), ""),
+            "{right}: {}",
+            said.out
+        );
+        assert!(
+            said.out
+                .contains("1 race-free; no barrier divergence, no hang"),
+            "{}",
+            said.out
+        );
+        let wrong = place.split(':').next().unwrap_or_default();
+        let said = check(&sources(), &[wrong]);
+        assert_eq!(said.code, Some(1), "{wrong}: {}{}", said.out, said.err);
+        assert!(
+            said.out.contains(word) && said.out.contains(place),
+            "{wrong}: {}",
+            said.out
+        );
+    }
+}
+
+const REDUCE: &str = "\
+#include <cstdio>
+#include <vector>
+
+__global__ void block_sum(const int *in, int *out, int n) {
+  __shared__ int s[64];
+  int tid = threadIdx.x;
+  int i = blockIdx.x * blockDim.x + tid;
+  s[tid] = i < n ? in[i] : 0;
+  __syncthreads();
+  for (int k = blockDim.x / 2; k > 0; k /= 2) {
+    if (tid < k) s[tid] += s[tid + k];
+  }
+  if (tid == 0) out[blockIdx.x] = s[0];
+}
+
+__global__ void fill(int *p, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) p[i] = i;
+}
+
+int main() {
+  std::vector<float> v = {1.0f};
+  auto f = [&](int x) { return v[x]; };
+  printf(\"%f\\n\", f(0));
+}
+";
+
+#[test]
+fn the_first_screen_of_a_racy_kernel() {
+    let folder = folder("reduce.cu", REDUCE);
+    let said = check(folder.path(), &["reduce.cu"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(1), ""));
+    insta::assert_snapshot!(said.out, @r"
+    error[race]: `block_sum`: threads race on `s[2]` of block 0
+      --> reduce.cu:11:18
+       |
+    11 |     if (tid < k) s[tid] += s[tid + k];
+       |                  ^^^^^^^^^^^^^^^^^^^^^ thread 0 of block 0 reads `s[2]`; thread 2 of block 0 writes `s[2]`
+       |
+       = note: nothing orders the two: no barrier between them
+       = help: add `__syncthreads();` behind line 11
+    launch chosen: block_sum<<<2, 8>>>(in[16], out[2], 16)
+    launch chosen: fill<<<2, 4>>>(p[8], 8)
+    2 kernels, launches chosen: 1 racy, 1 race-free; no barrier divergence, no hang
+    ");
+}
+
+#[test]
+fn launches_come_from_the_command_line_or_the_file() {
+    let launch = "fill<<<1, 2>>>(p[2], 2)";
+    let folder = folder("reduce.cu", REDUCE);
+    let said = check(folder.path(), &["reduce.cu", "--launch", launch]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out
+            .starts_with("1 kernel, launch as on the command line: 1 race-free"),
+        "{}",
+        said.out
+    );
+    let text = format!("// fencepost: {launch}\n// fencepost: fill<<<2, 2>>>(p[4], 4)\n{REDUCE}");
+    fs::write(folder.path().join("two.cu"), text).expect("writable");
+    let said = check(folder.path(), &["two.cu", "--format", "jsonl"]);
+    let launches: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|l| l.contains("\"fill<<<"))
+        .collect();
+    assert_eq!(launches.len(), 6, "three answers of each: {}", said.out);
+    // Sizes as files for GPUVerify have them.
+    let text = format!("//pass\n//--blockDim=[2,1] --gridDim=2\n{REDUCE}");
+    fs::write(folder.path().join("sizes.cu"), text).expect("writable");
+    let said = check(folder.path(), &["sizes.cu", "--format", "jsonl"]);
+    assert!(said.out.contains("fill<<<2, dim3(2, 1)>>>"), "{}", said.out);
+}
+
+/// What is chosen can be pasted back, and gives the same answers.
+#[test]
+fn a_chosen_launch_is_told_and_can_be_pasted_back() {
+    for file in [
+        "queue.cu",
+        "warp_sum.bug.cu",
+        "dynamic_shared.cu",
+        "convolution.cl",
+    ] {
+        let said = check(&sources(), &[file]);
+        let chosen = said
+            .out
+            .lines()
+            .find_map(|line| line.strip_prefix("launch chosen: "));
+        let chosen = chosen.unwrap_or_else(|| panic!("{}", said.out)).to_owned();
+        let again = check(&sources(), &[file, "--launch", &chosen]);
+        let without = |text: &str| {
+            let lines = text.lines().filter(|line| !line.contains("launch"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(without(&said.out), without(&again.out), "{file}");
+    }
+}
+
+#[test]
+fn what_is_no_kernel_says_what_to_type() {
+    let all = [
+        (
+            "host.cu",
+            "int main() { return 0; }\n",
+            "no-kernel",
+            "__global__",
+        ),
+        (
+            "notes.txt",
+            "Some notes about kernels.\n",
+            "unknown-file",
+            "--language",
+        ),
+        (
+            "empty.cl",
+            "int f(int x) { return x; }\n",
+            "no-kernel",
+            "__kernel",
+        ),
+    ];
+    for (name, text, id, help) in all {
+        let folder = folder(name, text);
+        let said = check(folder.path(), &[name]);
+        assert_eq!(said.code, Some(2), "{name}");
+        assert!(
+            said.err.contains(id) && said.err.contains(help),
+            "{name}: {}",
+            said.err
+        );
+        assert_eq!(
+            said.err.matches("error[").count(),
+            1,
+            "{name}: {}",
+            said.err
+        );
+    }
+}
+
+#[test]
+fn a_launch_that_does_not_fit_is_told_at_its_place() {
+    let folder = folder("reduce.cu", REDUCE);
+    let with = |launch: &str, parts: &[&str]| {
+        let said = check(folder.path(), &["reduce.cu", "--launch", launch]);
+        assert_eq!(said.code, Some(2), "{launch}: {}", said.out);
+        for part in parts {
+            assert!(said.err.contains(part), "{launch}: {}", said.err);
+        }
+    };
+    with(
+        "block_sum<<<2, 4>>>(in[8], 8)",
+        &["takes 3 arguments, 2 given", "block_sum(in[], out[], n)"],
+    );
+    with(
+        "block_sum<<<2, 4>>>(8, out[2], 8)",
+        &["`in` is a pointer", "--launch:1:"],
+    );
+    with(
+        "block_sum<<<2, 4>>>(in[8], out[2], n[4])",
+        &["`n` is a value"],
+    );
+    with(
+        "block_sum<<<2, 4>>>(in[8], &ou[1], 8)",
+        &["there is no buffer `ou`"],
+    );
+    with("block_sun<<<2, 4>>>()", &["did you mean `block_sum`?"]);
+    with(
+        "block_sum<<<2>>>()",
+        &["this is no launch", "kernel<<<2, 64>>>"],
+    );
+    let text = format!("// fencepost: fill<<<1, 2>>>(p[2])\n{REDUCE}");
+    fs::write(folder.path().join("line.cu"), text).expect("writable");
+    let said = check(folder.path(), &["line.cu"]);
+    assert!(said.err.contains("line.cu:1:15"), "{}", said.err);
+    // The other kernel is decided all the same.
+    assert!(
+        said.code == Some(2) && said.out.contains("1 racy"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn too_many_threads_become_fewer_and_that_is_said() {
+    let folder = folder("reduce.cu", REDUCE);
+    let launch = "fill<<<64, 256>>>(p[16384], 16384)";
+    let said = check(folder.path(), &["reduce.cu", "--launch", launch]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out
+            .contains("has 16384 threads, more than are decided one by one"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.contains("launch chosen: fill<<<2, 4>>>(p[8], 8)"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn headers_that_are_not_read_are_named_where_something_is_missing() {
+    let text = "#include \"mine.h\"\n__global__ void k(int *p) { *p = MINE; }\n";
+    let folder = folder("k.cu", text);
+    let said = check(folder.path(), &["k.cu"]);
+    assert!(
+        said.code == Some(2) && said.err.contains("`mine.h` is not read"),
+        "{}",
+        said.err
+    );
+    // Nothing is needed of this one.
+    fs::write(folder.path().join("k.cu"), text.replace("MINE", "1")).expect("writable");
+    let said = check(folder.path(), &["k.cu"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn reports_have_the_lines_of_the_source() {
+    let github = check(&sources(), &["queue.bug.cu", "--format", "github"]);
+    assert!(
+        github.out.starts_with("::error file=queue.bug.cu,line=12,"),
+        "{}",
+        github.out
+    );
+    let sarif = check(&sources(), &["queue.bug.cu", "--format", "sarif"]);
+    let log: serde_json::Value = serde_json::from_str(&sarif.out).expect("SARIF");
+    let result = &log["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], "program-fault");
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "queue.bug.cu");
+    assert_eq!(place["region"]["startLine"], 12);
+}
+
+#[test]
+fn folders_give_source_files_where_the_configuration_says_so() {
+    let folder = folder("reduce.cu", REDUCE);
+    let none = check(folder.path(), &["."]);
+    assert_eq!(none.code, Some(4), "{}", none.out);
+    fs::write(
+        folder.path().join("fencepost.toml"),
+        "kernels = [\"*.cu\"]\n",
+    )
+    .expect("writable");
+    let said = check(folder.path(), &["."]);
+    assert!(
+        said.code == Some(1) && said.out.contains("reduce.cu:11:"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn import_writes_the_test_down() {
+    let folder = folder("reduce.cu", REDUCE);
+    let launch = "fill<<<1, 2>>>(p[2], 2)";
+    let arguments = [
+        "import",
+        "reduce.cu",
+        "--launch",
+        launch,
+        "--expect",
+        "race-free",
+        "-o",
+        "t.toml",
+    ];
+    let said = fencepost(folder.path(), &arguments);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let said = check(folder.path(), &["t.toml"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.out.contains("1 expectation, all met"), "{}", said.out);
+}
+
+const MODULE: &str = "\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry _Z4racyPiS_(
+	.param .u64 _Z4racyPiS__param_0,
+	.param .u64 _Z4racyPiS__param_1
+)
+{
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<5>;
+	ld.param.u64 %rd1, [_Z4racyPiS__param_0];
+	ld.param.u64 %rd2, [_Z4racyPiS__param_1];
+	cvta.to.global.u64 %rd3, %rd1;
+	cvta.to.global.u64 %rd4, %rd2;
+	mov.u32 %r1, %ctaid.x;
+	st.global.u32 [%rd3], %r1;
+	ld.global.u32 %r2, [%rd3];
+	st.global.u32 [%rd4+4], %r2;
+	ret;
+}
+";
+
+#[test]
+fn a_module_needs_no_more_than_its_name() {
+    let folder = folder("k.ptx", MODULE);
+    let said = check(folder.path(), &["k.ptx"]);
+    // In PTX, a race is information.
+    assert_eq!(
+        (said.code, said.err.as_str()),
+        (Some(0), ""),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.contains("warning[race]: `racy`") && said.out.contains("k.ptx:16:"),
+        "{}",
+        said.out
+    );
+    let chosen = "launch chosen: racy<<<2, 1>>>(buffer0:u32[1], buffer1:u32[2])";
+    assert!(said.out.contains(chosen), "{}", said.out);
+    let denied = check(folder.path(), &["k.ptx", "--deny", "race"]);
+    assert_eq!(denied.code, Some(1), "{}", denied.out);
+    let launch = "rac<<<1, 1>>>(a:u32[1] = 5, b:u32[2])";
+    let said = check(folder.path(), &["k.ptx", "--launch", launch]);
+    assert!(said.out.contains("1 race-free"), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn a_race_of_a_test_is_a_failure_where_it_is_denied() {
+    let text = "name = \"T\"\nmemory = { x = 0 }\n[[thread]]\ncta = 0\ncode = \"st.weak x, 1\"\n[[thread]]\ncta = 1\ncode = \"st.weak x, 2\"\n";
+    let folder = folder("t.toml", text);
+    let race = ["t.toml", "--property", "race"];
+    assert_eq!(check(folder.path(), &race).code, Some(0));
+    let denied = check(folder.path(), &[&race[..], &["--deny", "race"]].concat());
+    assert_eq!(denied.code, Some(1), "{}", denied.out);
+    // A test without a condition says so.
+    let said = fencepost(folder.path(), &["ask", "t.toml"]);
+    assert!(
+        said.out
+            .contains("no condition given; some execution exists"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn every_command_takes_a_source_file() {
+    let folder = folder("reduce.cu", REDUCE);
+    let launch = ["--launch", "fill<<<1, 2>>>(p[2], 2)"];
+    let commands: [&[&str]; 6] = [
+        &["ask", "reduce.cu"],
+        &["outcomes", "reduce.cu"],
+        &["show", "reduce.cu", "-o", "x.svg"],
+        &["compare", "reduce.cu", "--models", "cuda,sc"],
+        &["run", "reduce.cu", "--runs", "10"],
+        &["advise", "reduce.cu"],
+    ];
+    for command in commands {
+        let said = fencepost(folder.path(), &[command, &launch[..]].concat());
+        assert!(
+            matches!(said.code, Some(0 | 1 | 3)),
+            "{command:?}: {}{}",
+            said.out,
+            said.err
+        );
+        assert!(!said.err.contains("this is not TOML"), "{}", said.err);
+    }
+    let mut piped = super::command(folder.path(), &["check", "-", "--language", "cuda"]);
+    let file = fs::File::open(folder.path().join("reduce.cu")).expect("there");
+    let said: Said = piped.stdin(file).output().expect("it runs").into();
+    assert!(
+        said.code == Some(1) && said.out.contains("error[race]"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+}
