@@ -252,6 +252,15 @@ pub(super) struct SelectArgs {
     pub(super) configured_filter: Option<(String, String)>,
 }
 
+/// The launches that answers about kernels are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum LaunchArg {
+    /// Every launch, with every input
+    Any,
+    /// The launch that the file gives, with every content of memory
+    Given,
+}
+
 // Arguments of `fencepost check`.
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
@@ -264,6 +273,10 @@ pub(super) struct CheckArgs {
     /// Answer this property of each test, whatever the test expects (repeatable)
     #[arg(long, value_name = "PROPERTY", conflicts_with = "all_properties", value_parser = PossibleValuesParser::new(PROPERTIES))]
     pub(super) property: Vec<String>,
+    /// Race and divergence of kernels, whatever their size: for every launch, or for the one that
+    /// each file gives (needs Z3)
+    #[arg(long, value_enum, value_name = "LAUNCH")]
+    pub(super) launch: Option<LaunchArg>,
     /// Stop after the first expectation that is not met, or defect
     #[arg(long, overrides_with = "no_fail_fast")]
     pub(super) fail_fast: bool,

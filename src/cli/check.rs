@@ -8,6 +8,8 @@ use super::args::{CheckArgs, Deny, FormatArg, PicturesArg};
 use super::blessing::{self, Edit};
 use super::cache::{self, Cache};
 use super::decide::{self, Decided};
+use super::every_launch;
+use super::exit;
 use super::failed::Record;
 use super::plan::{self, Unit};
 use super::run::Run;
@@ -21,6 +23,13 @@ use report::{AnswerLine, ReportSubject, counted};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
+    if let Some(launch) = args.launch {
+        if !parametric::solver::IS_THERE {
+            terminal.diagnose(&every_launch::without_solver());
+            return exit::INVALID;
+        }
+        return every_launch::check(args, launch, terminal);
+    }
     let round = || check(args, terminal).unwrap_or_else(|code| code);
     if args.watch {
         watch::run(args, terminal, round)

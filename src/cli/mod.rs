@@ -16,6 +16,7 @@ use diag::Diagnostic;
 
 mod args;
 pub mod duration;
+mod every_launch;
 pub mod exit;
 pub mod partition;
 pub mod paths;

@@ -154,6 +154,7 @@ mod linux {
         fn Z3_model_dec_ref(c: Z3_context, m: Z3_model);
         fn Z3_model_get_const_interp(c: Z3_context, m: Z3_model, a: Z3_func_decl) -> Option<Z3_ast>;
         fn Z3_model_inc_ref(c: Z3_context, m: Z3_model);
+        fn Z3_model_to_string(c: Z3_context, m: Z3_model) -> Z3_string;
         fn Z3_params_dec_ref(c: Z3_context, p: Z3_params);
         fn Z3_params_inc_ref(c: Z3_context, p: Z3_params);
         fn Z3_params_set_bool(c: Z3_context, p: Z3_params, k: Z3_symbol, v: bool);
@@ -164,6 +165,7 @@ mod linux {
             c: Z3_context, s: Z3_solver, num_assumptions: c_uint, assumptions: *const Z3_ast
         ) -> Z3_lbool;
         fn Z3_solver_dec_ref(c: Z3_context, s: Z3_solver);
+        fn Z3_solver_from_string(c: Z3_context, s: Z3_solver, file_name: Z3_string);
         fn Z3_solver_get_model(c: Z3_context, s: Z3_solver) -> Option<Z3_model>;
         fn Z3_solver_get_reason_unknown(c: Z3_context, s: Z3_solver) -> Z3_string;
         fn Z3_solver_inc_ref(c: Z3_context, s: Z3_solver);

@@ -519,6 +519,11 @@ pub(super) const KERNEL: &[TableKey] = &[
     DOMAIN,
     COOPERATIVE,
     SAME_REGS,
+    key(
+        "assume",
+        ValueShape::Text,
+        "what holds of the launch and of `regs`, for answers about every launch: `n <= 1024 && blockDim.x % 32 == 0`",
+    ),
     required(
         "code",
         ValueShape::Text,

@@ -19,6 +19,7 @@ mod bless;
 mod build;
 pub mod condition;
 mod dotlitmus;
+pub mod form;
 mod fronts;
 mod host;
 pub mod kernel;

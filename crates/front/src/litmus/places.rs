@@ -1,7 +1,7 @@
 //! The places of threads: in an index space, or on the host.
 
 use crate::isa::clike::Coordinates;
-use program::{NdRange, Place, SubGroups};
+use program::{NdRange, Place, SubGroups, WorkItem};
 
 /// The maximum number of threads in a test.
 pub(super) const MAX_THREADS: usize = 4096;
@@ -22,38 +22,69 @@ pub(super) struct GridLayout {
 impl GridLayout {
     /// All threads of an index space, in order of their places; the caller has checked its size.
     pub(super) fn threads(&self, range: NdRange) -> Vec<(Coordinates, Place)> {
-        let place = |at: Coordinates| {
-            let group = range.group_linear_id(at.item);
-            let lane = range.local_linear_id(at.item);
-            let size = range.size(at.item.group).iter().product();
-            // The test has few threads, so these numbers fit into 32 bits.
-            let cluster = self.cluster.map(|shape| {
-                let [x, y, z] = [0, 1, 2].map(|d| at.item.group[d] / shape[d]);
-                let [across, down] = [0, 1].map(|d| range.groups()[d].div_ceil(shape[d]));
-                narrow((z * down + y) * across + x)
-            });
-            let sub_group = SubGroups {
-                size,
-                room: u64::from(self.warp),
-            }
-            .of(lane);
-            let device = Place::device(self.gpu, narrow(group));
-            Place {
-                cluster,
-                warp: Some(narrow(sub_group)),
-                domain: self.domain,
-                cooperative: self.cooperative,
-                launched: true,
-                ..device
-            }
-        };
-        let all = range.items().map(|item| Coordinates {
+        self.of(range, range.items())
+    }
+
+    /// Some threads of an index space, by their places.
+    pub(super) fn some(&self, range: NdRange, items: &[WorkItem]) -> Vec<(Coordinates, Place)> {
+        self.of(range, items.iter().copied())
+    }
+
+    fn of(
+        &self,
+        range: NdRange,
+        items: impl Iterator<Item = WorkItem>,
+    ) -> Vec<(Coordinates, Place)> {
+        let all = items.map(|item| Coordinates {
             range,
             item,
             warp: self.warp,
             cluster: self.cluster.unwrap_or([1; 3]),
         });
-        all.map(|at| (at, place(at))).collect()
+        all.map(|at| (at, self.place(at))).collect()
+    }
+
+    /// Two threads of a warp by their places, which differ in every coordinate.
+    pub(super) fn two(&self, dimensions: usize) -> Vec<(Coordinates, Place)> {
+        let [global, local] = [8, 4].map(|size| vec![size; dimensions]);
+        let range = NdRange::new(&global, &local, &[]);
+        let Ok(range) = range else {
+            return Vec::new();
+        };
+        let all = self.threads(range);
+        let place = all.first().map(|(_, place)| place.clone());
+        let ends = [all.first(), all.last()].into_iter().flatten();
+        ends.zip(place.into_iter().cycle())
+            .map(|((at, _), place)| (*at, place))
+            .collect()
+    }
+
+    /// Where a thread runs.
+    fn place(&self, at: Coordinates) -> Place {
+        let range = at.range;
+        let group = range.group_linear_id(at.item);
+        let lane = range.local_linear_id(at.item);
+        let size = range.size(at.item.group).iter().product();
+        // The test has few threads, so these numbers fit into 32 bits.
+        let cluster = self.cluster.map(|shape| {
+            let [x, y, z] = [0, 1, 2].map(|d| at.item.group[d] / shape[d]);
+            let [across, down] = [0, 1].map(|d| range.groups()[d].div_ceil(shape[d]));
+            narrow((z * down + y) * across + x)
+        });
+        let sub_group = SubGroups {
+            size,
+            room: u64::from(self.warp),
+        }
+        .of(lane);
+        let device = Place::device(self.gpu, narrow(group));
+        Place {
+            cluster,
+            warp: Some(narrow(sub_group)),
+            domain: self.domain,
+            cooperative: self.cooperative,
+            launched: true,
+            ..device
+        }
     }
 }
 

@@ -1,14 +1,14 @@
 //! Gives the position of a thread in its kernel under the names that each dialect uses for it.
 //!
 //! # Sources
-//! - CUDA C++ Programming Guide, *Built-in Variables*; OpenCL C, *Work-Item Functions*.
+//! - CUDA C++ Programming Guide, *Built-in Variables*; OpenCL C, *Work-WorkItem Functions*.
 
 use super::ast::{Expr as Tree, ExprKind};
 use super::calls::In;
 use super::lower::Lowering;
 use super::refused;
 use super::types::Value;
-use program::{Expr, NdRange, Scope, SubGroups, Ty, WorkItem};
+use program::{Expr, Init, NdRange, Scope, SubGroups, Ty, WorkItem};
 
 /// The position of a thread in its kernel.
 #[derive(Clone, Copy, Debug)]
@@ -216,14 +216,27 @@ impl Lowering<'_, '_> {
     fn special_of(&self, name: &str, dimension: usize) -> Option<Value> {
         let narrow = self.env.language.cpp || name.contains("sub_group") || name == "get_work_dim";
         let ty = if narrow { Ty::U32 } else { Ty::U64 };
-        let value = self
-            .env
-            .specials
-            .iter()
-            .filter(|s| s.0 == name)
-            .nth(dimension)?
-            .1;
-        Some(Value::of(Expr::Const(value), ty))
+        let mut all = self.env.specials.iter().enumerate();
+        let (number, (_, value)) = all.by_ref().filter(|(_, s)| s.0 == name).nth(dimension)?;
+        let expr = match self.places.get(number) {
+            Some(reg) => Expr::Reg(*reg),
+            None => Expr::Const(*value),
+        };
+        Some(Value::of(expr, ty))
+    }
+
+    /// Has the values of the thread's place in registers: `threadIdx.x`, `get_global_id.1`.
+    pub(super) fn place_registers(&mut self) {
+        for (number, (name, value)) in self.env.specials.iter().enumerate() {
+            let before = self.env.specials[..number].iter();
+            let dimension = before.filter(|s| s.0 == *name).count();
+            let full = match OF_DIMENSION.iter().any(|row| row.0 == *name) {
+                true => format!("{name}.{dimension}"),
+                false => (*name).to_owned(),
+            };
+            let reg = self.add(&full, Ty::WORD, Init::Int(*value));
+            self.places.push(reg);
+        }
     }
 
     /// The result of a group function that gives the thread's position; `None`: no such function,

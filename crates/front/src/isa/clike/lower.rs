@@ -108,6 +108,9 @@ pub(super) struct Lowering<'a, 's> {
     /// The number of blocks around the outermost statements of the kernel or thread.
     pub(super) outermost: usize,
     pub(super) regs: Vec<Register>,
+    /// The registers of the thread's place, where it is in registers: one for each of
+    /// [`Env::specials`].
+    pub(super) places: Vec<RegId>,
     /// Registers and places: there, the lowering relied on the initial address of the register.
     pub(super) kept_addresses: Vec<(RegId, Range<usize>)>,
     /// The registers that conditions may name, with their types.
@@ -160,6 +163,7 @@ impl<'a, 's> Lowering<'a, 's> {
             kernel: None,
             outermost: 0,
             regs: Vec::new(),
+            places: Vec::new(),
             kept_addresses: Vec::new(),
             named: BTreeMap::new(),
             given: 0,
@@ -202,6 +206,9 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
                 known: None,
             }),
         );
+    }
+    if env.places_are_registers {
+        l.place_registers();
     }
     l.given = l.regs.len();
     l.scopes.enter();
@@ -266,7 +273,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    fn add(&mut self, name: &str, ty: Ty, init: Init) -> RegId {
+    pub(super) fn add(&mut self, name: &str, ty: Ty, init: Init) -> RegId {
         // A thread with more registers than there are indices has exceeded every other limit
         // before.
         let reg = RegId(u16::try_from(self.regs.len()).unwrap_or(u16::MAX));

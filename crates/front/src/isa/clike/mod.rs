@@ -123,6 +123,8 @@ pub struct Env {
     pub cluster: Vec<i64>,
     /// Values such as that of `threadIdx.x`, by name; empty outside of kernels.
     pub specials: Vec<(&'static str, i64)>,
+    /// These values are registers that begin with them, so that the code is the same in every thread.
+    pub places_are_registers: bool,
     /// The names of memory that the thread may use; `None`: all.
     pub visible: Option<HashSet<String>>,
     /// Registers with initial values.
@@ -178,6 +180,7 @@ impl Unit {
             block: GroupSeat::ALONE,
             cluster: Vec::new(),
             specials: Vec::new(),
+            places_are_registers: false,
             visible: None,
             regs: Vec::new(),
             host: None,

@@ -233,6 +233,7 @@ impl Unit {
             block: GroupSeat::ALONE,
             cluster: Vec::new(),
             specials: Vec::new(),
+            places_are_registers: false,
             visible: None,
             regs: Vec::new(),
             host: None,

@@ -17,6 +17,7 @@ pub(super) fn env(dialect: Dialect) -> Env {
         block: GroupSeat::ALONE,
         cluster: Vec::new(),
         specials: Vec::new(),
+        places_are_registers: false,
         host: None,
     }
 }

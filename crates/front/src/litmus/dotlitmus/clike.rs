@@ -266,6 +266,7 @@ impl LitmusReader<'_> {
             block: GroupSeat::ALONE,
             cluster: Vec::new(),
             specials: Vec::new(),
+            places_are_registers: false,
             visible: Some(visible),
             regs: Vec::new(),
             host: None,

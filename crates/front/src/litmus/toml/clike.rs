@@ -16,6 +16,7 @@ use crate::document::{Value, span_of};
 use crate::isa::clike::{Env, Language, Record, Unit};
 use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::build::CThreadDraft;
+use crate::litmus::form::Reading;
 use crate::litmus::fronts::{Front, Syntax, language};
 use crate::litmus::keys;
 use diag::{Sink, Span};
@@ -308,6 +309,7 @@ impl TestReader<'_, '_> {
             block: GroupSeat::ALONE,
             cluster: Vec::new(),
             specials,
+            places_are_registers: false,
             visible: None,
             regs,
             host: None,
@@ -347,6 +349,7 @@ impl TestReader<'_, '_> {
             let name = format!("P{}", threads.len());
             let env = Env {
                 specials: env.language.specials(at),
+                places_are_registers: matches!(self.reading, Reading::Form),
                 ..env.clone()
             };
             threads.push(CThreadDraft {

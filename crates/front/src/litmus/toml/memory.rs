@@ -10,6 +10,7 @@ use crate::document::{Value, entries, span_of};
 use crate::isa::clike::{is_boolean, is_floating, type_named as c_type_named};
 use crate::isa::ptx::{RegInit, type_named};
 use crate::isa::{Object, SymbolKind, Symbols};
+use crate::litmus::form::{ENOUGH, Reading};
 use crate::litmus::keys;
 use diag::{MappedText, Span};
 use program::{Class, Dialect, Init, Layout, LocId, MemoryKind, Proxy, Space, mbarrier};
@@ -92,6 +93,14 @@ impl TestReader<'_, '_> {
             symbols.set_init(id, init);
         }
         symbols
+    }
+
+    /// How many elements an array that is given by its size may have.
+    fn most_elements(&self) -> u32 {
+        match &self.reading {
+            Reading::At(launch) => launch.most_elements as u32,
+            Reading::Exact | Reading::Form => MAX_ELEMENTS,
+        }
     }
 
     /// Whether an alias has a multimem address.
@@ -221,6 +230,12 @@ impl TestReader<'_, '_> {
             .map_or(Vec::new(), |v| self.starts(v, choice));
         let record = self.structure(dialect, table, choice);
         let size = self.count(table, &["size"], choice);
+        let size = match &self.reading {
+            Reading::Exact => size,
+            // How large memory is does not matter where the launch is left open.
+            Reading::Form => size.map(|size| size.min(ENOUGH as u32)),
+            Reading::At(launch) => size.map(|size| size.min(launch.most_elements as u32)),
+        };
         let (fields, bytes) = (self.fields(table, choice), self.bytes(table, choice));
         if let Some(fields) = &fields {
             values = self.structures(fields, values, size, table);
@@ -238,7 +253,7 @@ impl TestReader<'_, '_> {
                     "a list of values has its own size",
                     |d| d.label("expected one value beside `size`"),
                 );
-            } else if !(1..=MAX_ELEMENTS).contains(&size) {
+            } else if !(1..=self.most_elements()).contains(&size) {
                 let message = format!("an array has 1 to {MAX_ELEMENTS} elements");
                 self.sink.error("bad-number", span, message, |d| {
                     d.label("expected another size")
@@ -541,7 +556,12 @@ impl TestReader<'_, '_> {
                 }
                 start => start,
             };
-            let init = self.resolve(start, symbols);
+            let mut init = self.resolve(start, symbols);
+            if let Reading::At(launch) = &self.reading
+                && let Some((_, value)) = launch.arguments.iter().find(|(of, _)| of == name)
+            {
+                init = Init::Int(*value);
+            }
             list.push(RegInit {
                 name: bare.to_string(),
                 init,

@@ -16,6 +16,7 @@ use indexmap::IndexMap;
 
 use super::build::{build, build_clike};
 use super::condition::{self, Resolver, Unknown};
+use super::form::{Form, Reading, of_two};
 use super::fronts::{Front, Syntax, dialects};
 use super::keys;
 use crate::document::{self, Value, span_of};
@@ -46,6 +47,11 @@ use template::{Template, TemplateChoice};
 /// Reads the tests of a TOML file. With `only`, reads the test of that name alone: keys that only
 /// other tests use are not reported, and matrices are skipped.
 pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
+    read_as(sink, only, Reading::Exact)
+}
+
+/// The same, with the kernel launched as `reading` says.
+pub(super) fn read_as(sink: &mut Sink, only: Option<&str>, reading: Reading) -> Vec<LitmusTest> {
     let file = sink.file().clone();
     let Some(document) = document::parse(&file.text, sink) else {
         return Vec::new();
@@ -65,6 +71,7 @@ pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
         made: None,
         template,
         sink,
+        reading,
     };
     let mut tests = Vec::new();
     let mut names: HashMap<String, Span> = HashMap::new();
@@ -133,6 +140,7 @@ pub(in crate::litmus) fn read_made(made: &Made<'_>, sink: &mut Sink) -> Option<L
         made: Some(made),
         template,
         sink,
+        reading: Reading::Exact,
     };
     reader
         .test(&TemplateChoice::default())
@@ -161,6 +169,45 @@ fn placed<'t>(value: Value<'t>, text: &MappedText) -> Value<'t> {
     Spanned::new(range, inner)
 }
 
+/// Reads the kernels of a TOML file with the thread's place in registers.
+pub(super) fn forms(sink: &mut Sink) -> Vec<Form> {
+    let file = sink.file().clone();
+    let Some(document) = document::parse(&file.text, sink) else {
+        return Vec::new();
+    };
+    let root = document.get_ref();
+    let kernel = root.get("kernel").and_then(|v| v.get_ref().as_table());
+    let alone = !["thread", "host"].iter().any(|key| root.contains_key(*key));
+    let Some(kernel) = kernel.filter(|_| alone) else {
+        return Vec::new();
+    };
+    let top = Span::new(0, file.text.find('\n').unwrap_or(file.text.len()));
+    document::table(root, top, keys::TEST, None, "a test", sink);
+    if let Some(value) = kernel.get("cluster") {
+        sink.error(
+            "unsupported-cluster",
+            span_of(value),
+            "clusters have a launch",
+            |d| d.label("expected no clusters, where the launch is left open"),
+        );
+        return Vec::new();
+    }
+    let template = Template::new(root, &file.text, sink);
+    let choices = template.choices(sink);
+    let mut reader = TestReader {
+        file: &file.text,
+        root,
+        made: None,
+        template,
+        sink,
+        reading: Reading::Form,
+    };
+    let forms = choices
+        .iter()
+        .filter_map(|choice| reader.form(kernel, choice));
+    forms.collect()
+}
+
 /// Reads the tests of a file one after another.
 struct TestReader<'a, 's> {
     file: &'a str,
@@ -169,6 +216,7 @@ struct TestReader<'a, 's> {
     made: Option<&'a Made<'a>>,
     template: Template,
     sink: &'s mut Sink,
+    reading: Reading,
 }
 
 impl TestReader<'_, '_> {
@@ -248,6 +296,38 @@ impl TestReader<'_, '_> {
             );
         }
         found
+    }
+
+    /// The kernel of a test, for every launch.
+    fn form(&mut self, kernel: &DeTable<'_>, choice: &TemplateChoice) -> Option<Form> {
+        let word = self.word(self.root, "dialect", keys::DIALECTS, choice);
+        let dialect = dialects().find(|d| Some(d.name()) == word);
+        let range = self.index_space(dialect.unwrap_or_default(), kernel, choice)?;
+        let errors = self.sink.errors();
+        let (test, _) = self.test(choice)?;
+        if self.sink.errors() > errors {
+            return None;
+        }
+        let regs = kernel.get("regs").and_then(|v| v.get_ref().as_table());
+        let names = regs.map_or(Vec::new(), |regs| {
+            let all = document::entries(regs).into_iter();
+            all.map(|(name, _, _)| name.to_string()).collect()
+        });
+        let assume = self.string(kernel, "assume", choice);
+        let assume = assume.map(|text| {
+            let span = text.span(0..text.as_str().len());
+            (text.as_str().to_string(), span)
+        });
+        match of_two(test, range, names, assume) {
+            Ok(form) => Some(form),
+            Err(span) => {
+                let message = "this is not the same in all threads";
+                self.sink.error("unsupported-place", span, message, |d| {
+                    d.label("depends on the number of the thread before it runs")
+                });
+                None
+            }
+        }
     }
 
     fn test(&mut self, choice: &TemplateChoice) -> Option<(LitmusTest, Span)> {

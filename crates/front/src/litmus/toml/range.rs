@@ -12,6 +12,7 @@ use super::template::TemplateChoice;
 use super::{TestReader, integer};
 use crate::document::{Value, span_of};
 use crate::isa::clike::Coordinates;
+use crate::litmus::form::Reading;
 use crate::litmus::fronts::Front;
 use crate::litmus::places::{GridLayout, MAX_THREADS};
 use diag::Span;
@@ -49,6 +50,14 @@ impl TestReader<'_, '_> {
         };
         let Some(layout) = layout else {
             return Vec::new();
+        };
+        let range = match &self.reading {
+            Reading::Exact => range,
+            Reading::Form => return layout.two(range.dimensions()),
+            Reading::At(launch) => match &launch.threads {
+                Some(items) => return layout.some(launch.range, items),
+                None => launch.range,
+            },
         };
         if range.count().is_none_or(|n| n > MAX_THREADS as u64) {
             let span = ["block", "global", "grid"]
@@ -101,7 +110,7 @@ impl TestReader<'_, '_> {
 
     /// The index space of a kernel. Reports an error and returns `None` if it is missing or
     /// invalid.
-    fn index_space(
+    pub(super) fn index_space(
         &mut self,
         dialect: Dialect,
         table: &DeTable<'_>,

@@ -34,6 +34,7 @@ pub(in crate::litmus) fn find(
         made: None,
         template,
         sink: &mut sink,
+        reading: crate::litmus::form::Reading::Exact,
     };
     let choice = choices
         .iter()

@@ -9,12 +9,13 @@ use super::template::{TemplateChoice, tables};
 use super::{TestReader, integer};
 use crate::document::span_of;
 use crate::isa::Symbols;
-use crate::isa::ptx::Unit;
+use crate::isa::ptx::{RegInit, Unit};
 use crate::litmus::build::ThreadDraft;
+use crate::litmus::form::Reading;
 use crate::litmus::fronts::Front;
 use crate::litmus::places::{MAX_THREADS, special_registers};
 use diag::Span;
-use program::{Dialect, Place, Scope};
+use program::{Dialect, Init, Place, Scope};
 
 impl TestReader<'_, '_> {
     /// The threads of the kernel, followed by the listed ones.
@@ -238,13 +239,22 @@ impl TestReader<'_, '_> {
         }
         units.push(Unit::parse(code, self.sink));
         for (at, place) in grid {
-            let specials = special_registers(at);
+            let mut specials = special_registers(at);
+            let mut regs = regs.clone();
+            if let Reading::Form = self.reading {
+                let register = |(name, value)| RegInit {
+                    name,
+                    init: Init::Int(value),
+                    span: Span::default(),
+                };
+                regs.extend(specials.drain(..).map(register));
+            }
             let name = format!("P{}", threads.len());
             threads.push(ThreadDraft {
                 name,
                 place,
                 unit: units.len() - 1,
-                regs: regs.clone(),
+                regs,
                 specials,
             });
         }

@@ -1,0 +1,480 @@
+//! Answers about a kernel: race-free or uniform for every launch, refuted by an execution, or
+//! undecided with the reason.
+//!
+//! # Invariants
+//! - A proof is a question without an answer for each pair of accesses that can conflict; one that
+//!   is not answered in its time is no proof.
+//! - What the conditions of a question have in common is satisfiable, or nothing is proved.
+//! - A race is told only with an execution of the exact engines.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use diag::SourceLine;
+use front::litmus::form::Form;
+use program::{CmpOp, LocationKind, Space, Ty};
+use rustc_hash::FxHashMap;
+
+use crate::exec::{AccessAt, Behaviour, behaviour};
+use crate::launch::{Setting, Sizes, names, setting};
+use crate::pairs::{Question, Together, conflict, divergence, race};
+use crate::replay::{self, Replayed};
+use crate::solver::{Said, ask};
+use crate::term::{Term, Terms};
+use crate::{assume, integers, words};
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Property {
+    /// Can two accesses race?
+    Race,
+    /// Can two threads of a block part before a barrier?
+    Divergence,
+}
+
+/// A kernel, and the file that it is in.
+#[derive(Clone, Copy)]
+pub struct Kernel<'a> {
+    /// The kernel for every launch.
+    pub form: &'a Form,
+    /// The name of its file.
+    pub name: &'a str,
+    /// The file.
+    pub bytes: &'a [u8],
+}
+
+/// When to give up.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Time for one question.
+    pub question: Duration,
+    /// Time for one answer.
+    pub answer: Duration,
+    /// Pairs of accesses.
+    pub pairs: usize,
+    /// Whether suspicions are tried on small launches.
+    pub tries: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            question: Duration::from_secs(2),
+            answer: Duration::from_secs(10),
+            pairs: 5_000,
+            tries: true,
+        }
+    }
+}
+
+/// How far a proof goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proved {
+    /// All launches, and all inputs.
+    EveryLaunch,
+    /// The launch that the file gives, with its arguments, and all contents of memory.
+    EveryInput,
+}
+
+impl Proved {
+    /// As sentences say it.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Proved::EveryLaunch => "every launch and every input",
+            Proved::EveryInput => "this launch and every content of memory",
+        }
+    }
+
+    /// As answers write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Proved::EveryLaunch => "every-launch",
+            Proved::EveryInput => "every-input",
+        }
+    }
+}
+
+/// Two places of a kernel that a proof could not separate; of a barrier, both are the same.
+#[derive(Clone, Debug)]
+pub struct Apart {
+    /// The lines.
+    pub lines: [SourceLine; 2],
+    /// The instructions as written.
+    pub texts: [String; 2],
+    /// Their numbers in the code.
+    pub at: [usize; 2],
+    /// Whether the threads are of one block.
+    pub together: Together,
+    /// Whether it depends on values that the proof knows nothing of.
+    pub free: bool,
+}
+
+/// An answer about a kernel.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// It cannot happen.
+    Never {
+        /// How far that goes.
+        proved: Proved,
+        /// What was assumed.
+        assumed: Vec<String>,
+    },
+    /// It happens: an execution of the exact engines shows it.
+    Happens {
+        /// The launch that shows it.
+        launch: String,
+        /// Where it was suspected.
+        apart: Apart,
+        /// The exact answer, with its execution.
+        exact: Box<verdict::Answer>,
+    },
+    /// It does not happen in small launches, with the inputs of the file.
+    Tried {
+        /// Blocks and threads of the largest launch.
+        up_to: [u64; 2],
+        /// Where it was suspected.
+        apart: Apart,
+    },
+    /// It is not known.
+    Undecided {
+        /// Why.
+        reason: String,
+        /// Where it was suspected, if it was.
+        apart: Option<Apart>,
+    },
+}
+
+/// A kernel with a launch, run symbolically.
+pub(crate) struct Run {
+    pub(crate) terms: Terms,
+    pub(crate) setting: Setting,
+    pub(crate) behaviour: Behaviour,
+}
+
+/// Decides a property of a kernel: for every launch, or for the one that its file gives.
+pub fn decide(kernel: Kernel<'_>, property: Property, any: bool, limits: &Limits) -> Answer {
+    let end = Instant::now() + limits.answer;
+    let sizes = match any {
+        true => Sizes::ANY,
+        false => Sizes::given(kernel.form),
+    };
+    let proof = Proof {
+        kernel,
+        limits,
+        end,
+        overflow: false,
+    };
+    proof.decide(property, sizes)
+}
+
+struct Proof<'a> {
+    kernel: Kernel<'a>,
+    limits: &'a Limits,
+    end: Instant,
+    /// Whether sums were taken not to overflow.
+    overflow: bool,
+}
+
+/// Runs a kernel.
+///
+/// # Errors
+/// Its assumption cannot be read.
+pub(crate) fn run(form: &Form, sizes: Sizes) -> Result<Run, String> {
+    let mut terms = Terms::default();
+    let mut setting = setting(form, sizes, &mut terms);
+    if let Some((text, _)) = &form.assume {
+        let names = names(form, &setting);
+        let assumed = assume::parse(text, &names, &mut terms)
+            .map_err(|why| format!("`assume` cannot be read: {why}"))?;
+        setting.facts.push(assumed);
+    }
+    let behaviour = behaviour(&form.test.program, setting.regs.clone(), &mut terms);
+    Ok(Run {
+        terms,
+        setting,
+        behaviour,
+    })
+}
+
+impl Proof<'_> {
+    fn decide(mut self, property: Property, sizes: Sizes) -> Answer {
+        let undecided = |reason: String| Answer::Undecided {
+            reason,
+            apart: None,
+        };
+        if self.kernel.form.range.remainder().is_some() && sizes != Sizes::ANY {
+            return undecided("the last work-group is smaller than the others".into());
+        }
+        let mut run = match run(self.kernel.form, sizes) {
+            Ok(run) => run,
+            Err(why) => return undecided(why),
+        };
+        if let Some((at, why)) = run.behaviour.unknown.iter().next() {
+            return undecided(format!("line {}: {why}", self.line(*at).number));
+        }
+        if let Err(why) = self.satisfiable(&mut run) {
+            return undecided(why);
+        }
+        let suspected = match property {
+            Property::Race => self.races(&mut run),
+            Property::Divergence => self.divergences(&mut run),
+        };
+        let apart = match suspected {
+            Ok(None) => None,
+            Ok(Some(apart)) => Some(apart),
+            Err(reason) => return undecided(reason),
+        };
+        // Where threads part before a barrier, counting barriers says nothing.
+        if apart.is_none() && property == Property::Race && self.needs_uniform(&run) {
+            match self.divergences(&mut run) {
+                Ok(None) => {}
+                Ok(Some(apart)) => {
+                    let line = self.line(apart.at[0]).number;
+                    let reason =
+                        format!("line {line}: threads of a block may part before this barrier");
+                    return Answer::Undecided {
+                        reason,
+                        apart: Some(apart),
+                    };
+                }
+                Err(reason) => return undecided(reason),
+            }
+        }
+        match apart {
+            None => self.never(sizes, &run),
+            Some(apart) if self.limits.tries => self.tried(property, sizes, apart),
+            Some(apart) => self.suspected(property, apart, "small launches were not tried"),
+        }
+    }
+
+    fn line(&self, at: usize) -> SourceLine {
+        self.kernel.form.test.program.threads[0].code[at]
+            .line
+            .clone()
+    }
+
+    /// Whether barriers have to be reached by all threads of a block, for their number to order
+    /// accesses. In PTX, threads that have ended are not waited for, and each barrier of a block is
+    /// the same.
+    fn needs_uniform(&self, run: &Run) -> bool {
+        !run.behaviour.barriers.is_empty()
+    }
+
+    fn never(&self, sizes: Sizes, run: &Run) -> Answer {
+        let mut assumed = vec!["objects of different names do not overlap".to_string()];
+        let is_any = sizes == Sizes::ANY;
+        if is_any {
+            assumed.push("blocks of at most 1024 threads, fewer than 2^31 threads".into());
+        }
+        if self.overflow || run.terms.may_overflow {
+            assumed.push("no overflow in sums and products of indices".into());
+        }
+        let code = &self.kernel.form.test.program.threads[0].code;
+        if code.iter().enumerate().any(|(at, i)| i.op.jumps_back(at)) {
+            assumed.push("loops end, in fewer than 2^31 iterations".into());
+        }
+        if let Some((text, _)) = &self.kernel.form.assume {
+            assumed.push(text.clone());
+        }
+        let proved = match is_any {
+            true => Proved::EveryLaunch,
+            false => Proved::EveryInput,
+        };
+        Answer::Never { proved, assumed }
+    }
+
+    fn tried(&self, property: Property, sizes: Sizes, apart: Apart) -> Answer {
+        let left = self.end.saturating_duration_since(Instant::now());
+        match replay::replay(self.kernel, property, sizes, &apart, left) {
+            Replayed::Happens { launch, exact } => Answer::Happens {
+                launch,
+                apart,
+                exact,
+            },
+            Replayed::Never { up_to } => Answer::Tried { up_to, apart },
+            Replayed::Unknown(why) => self.suspected(property, apart, &why),
+        }
+    }
+
+    /// The answer where something is suspected and not shown.
+    fn suspected(&self, property: Property, apart: Apart, why: &str) -> Answer {
+        let [a, b] = &apart.lines;
+        let what = match property {
+            Property::Race => format!("lines {} and {} may race", a.number, b.number),
+            Property::Divergence => {
+                format!("threads may part before the barrier of line {}", a.number)
+            }
+        };
+        Answer::Undecided {
+            reason: format!("{what}; {why}"),
+            apart: Some(apart),
+        }
+    }
+
+    /// Whether what questions take for granted can hold: else everything would be proved.
+    fn satisfiable(&mut self, run: &mut Run) -> Result<(), String> {
+        let mut sets: BTreeSet<Vec<Term>> = BTreeSet::from([Vec::new()]);
+        let accesses = run.behaviour.accesses.iter().map(|a| a.facts.clone());
+        let barriers = run.behaviour.barriers.iter().map(|b| b.facts.clone());
+        sets.extend(accesses.chain(barriers));
+        for (n, facts) in sets.into_iter().enumerate() {
+            let mut all = [
+                run.setting.facts.clone(),
+                run.setting.of_thread.clone(),
+                facts,
+            ]
+            .concat();
+            all.dedup();
+            let (text, _) = integers::question(&mut run.terms, &all);
+            if ask(&text, self.limits.question) == Said::No {
+                return Err(match n {
+                    0 => "no launch satisfies what is assumed of it".into(),
+                    _ => "what is known of the loops cannot hold".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The first pair of accesses that is not proved not to race.
+    fn races(&mut self, run: &mut Run) -> Result<Option<Apart>, String> {
+        let accesses = run.behaviour.accesses.clone();
+        let mut asked = 0;
+        let mut first: Option<Apart> = None;
+        // Behind a suspicion, time is better spent on trying it.
+        let enough = Instant::now() + self.limits.answer / 5;
+        for (i, a) in accesses.iter().enumerate() {
+            for b in &accesses[i..] {
+                if first.is_some() && Instant::now() > enough {
+                    return Ok(first);
+                }
+                for together in [Together::Block, Together::Grid] {
+                    if !conflict(a, b, together, self.space(a)) {
+                        continue;
+                    }
+                    asked += 1;
+                    if asked > self.limits.pairs {
+                        return Err(format!("more than {} pairs of accesses", self.limits.pairs));
+                    }
+                    let question = race(
+                        &mut run.terms,
+                        &run.setting,
+                        &run.behaviour,
+                        (a, b),
+                        together,
+                    );
+                    let said = self.answer(&mut run.terms, question)?;
+                    let free = match said {
+                        None => continue,
+                        Some(free) => free,
+                    };
+                    let apart = self.apart([a.at, b.at], together, free);
+                    if !free {
+                        return Ok(Some(apart));
+                    }
+                    first.get_or_insert(apart);
+                }
+            }
+        }
+        Ok(first)
+    }
+
+    /// The first barrier before which threads are not proved to stay together.
+    fn divergences(&mut self, run: &mut Run) -> Result<Option<Apart>, String> {
+        if let Some(at) = run.behaviour.ignored.iter().next() {
+            let line = self.line(*at).number;
+            return Err(format!(
+                "line {line}: a barrier of this kind is not modelled"
+            ));
+        }
+        for barrier in run.behaviour.barriers.clone() {
+            let question = divergence(&mut run.terms, &run.setting, &run.behaviour, &barrier);
+            if let Some(free) = self.answer(&mut run.terms, question)? {
+                return Ok(Some(self.apart([barrier.at; 2], Together::Block, free)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn space(&self, a: &AccessAt) -> Space {
+        match &self.kernel.form.test.program.location(a.object).kind {
+            LocationKind::Object { space, .. } => *space,
+            LocationKind::Alias { .. } => Space::Global,
+        }
+    }
+
+    fn apart(&self, at: [usize; 2], together: Together, free: bool) -> Apart {
+        let code = &self.kernel.form.test.program.threads[0].code;
+        Apart {
+            lines: at.map(|at| code[at].line.clone()),
+            texts: at.map(|at| code[at].text.clone()),
+            at,
+            together,
+            free,
+        }
+    }
+
+    /// Asks a question; `None`: it has no answer, which is proved; else whether free values take
+    /// part in it.
+    fn answer(&mut self, terms: &mut Terms, question: Question) -> Result<Option<bool>, String> {
+        if Instant::now() > self.end {
+            return Err("time".into());
+        }
+        match asked(terms, question, self.limits.question) {
+            (Said::No, _, overflow) => {
+                self.overflow |= overflow;
+                Ok(None)
+            }
+            (_, free, _) => Ok(Some(free)),
+        }
+    }
+}
+
+/// Asks a question in one arithmetic and then the other; with it, whether free values take part,
+/// and whether sums were taken not to overflow.
+pub(crate) fn asked(
+    terms: &mut Terms,
+    mut question: Question,
+    time: Duration,
+) -> (Said, bool, bool) {
+    use crate::term::Origin;
+    question.conditions.extend(question.unordered);
+    let whole = terms.and(question.conditions.clone());
+    if terms.constant(whole) == Some(0) {
+        return (Said::No, false, false);
+    }
+    let (text, overflow) = integers::question(terms, &question.conditions);
+    if ask(&text, time) == Said::No {
+        return (Said::No, false, overflow);
+    }
+    let mut over = overflow;
+    let mut unified = false;
+    for (x, y) in question.iterations.clone() {
+        if x == y {
+            continue;
+        }
+        let differ = terms.cmp(CmpOp::Ne, Ty::WORD, x, y);
+        let mut all = question.conditions.clone();
+        all.push(differ);
+        let (text, overflow) = integers::question(terms, &all);
+        if ask(&text, time) == Said::No {
+            over |= overflow;
+            unified = true;
+            let by = FxHashMap::from_iter([(y, x)]);
+            let conditions = std::mem::take(&mut question.conditions);
+            question.conditions = conditions
+                .into_iter()
+                .map(|t| terms.replace(t, &by))
+                .collect();
+        }
+    }
+    if unified {
+        let (text, overflow) = integers::question(terms, &question.conditions);
+        if ask(&text, time) == Said::No {
+            return (Said::No, false, over | overflow);
+        }
+    }
+    let said = ask(&words::question(terms, &question.conditions), time);
+    let free = terms.has(&question.conditions, Origin::Free);
+    (said, free, unified && over)
+}

@@ -1,0 +1,673 @@
+//! Runs one thread symbolically: all its accesses and barriers, each with the condition under which
+//! it is reached.
+//!
+//! Code goes forward from branch to branch; where ways meet, values become choices between those of
+//! the ways. Loops are in [`crate::loops`].
+//!
+//! # Invariants
+//! - A guard never leaves out an execution: where something is not known, it is a free symbol.
+//! - Each access of a thread has symbols of its own for what was read before it; a question is about
+//!   one access of each of two threads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use program::tags::Tag;
+use program::{
+    Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Init, Instr, LocId, LocationKind,
+    Op, Program, Scope, Space, Ty,
+};
+use rustc_hash::FxHashMap;
+
+use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms, range_of};
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// Reads.
+    Reads,
+    /// Writes.
+    Writes,
+    /// Reads and writes in one step.
+    Updates,
+}
+
+/// An access of one thread.
+#[derive(Clone, Debug)]
+pub struct AccessAt {
+    /// The condition under which it happens.
+    pub guard: Term,
+    /// What holds of the symbols that it speaks of.
+    pub facts: Vec<Term>,
+    /// What it does.
+    pub does: Does,
+    /// How far it is atomic, if it is.
+    pub atomic: Option<Scope>,
+    /// The object.
+    pub object: LocId,
+    /// How many bytes behind its beginning.
+    pub offset: Term,
+    /// Its size.
+    pub bytes: u32,
+    /// How many barriers come before it that order memory of its kind.
+    pub interval: Term,
+    /// Which kind of memory: an index of [`ExitAt::intervals`].
+    pub kind: usize,
+    /// The iterations in which it is, outermost first.
+    pub iterations: Vec<Term>,
+    /// Its instruction.
+    pub at: usize,
+}
+
+/// A barrier of one thread, or the start of an iteration with one.
+#[derive(Clone, Debug)]
+pub struct BarrierAt {
+    /// The condition under which it is reached.
+    pub guard: Term,
+    /// What holds of the symbols of the guard.
+    pub facts: Vec<Term>,
+    /// What holds of a thread that comes to it: it is in iterations that its loops have.
+    pub within: Vec<Term>,
+    /// The iterations in which it is, outermost first.
+    pub iterations: Vec<Term>,
+    /// Its instruction.
+    pub at: usize,
+}
+
+/// A thread ends in front of a barrier: others do not wait for it there, nor does anything that they
+/// do behind it come behind what this thread did last.
+#[derive(Clone, Debug)]
+pub struct ExitAt {
+    /// The condition under which it ends there.
+    pub guard: Term,
+    /// What holds of the symbols of the guard.
+    pub facts: Vec<Term>,
+    /// How many barriers it has passed, for each kind of memory.
+    pub intervals: [Term; COUNTERS],
+    /// Its instruction.
+    pub at: usize,
+}
+
+/// Values of a counter that grows from iteration to iteration by what a term says.
+#[derive(Clone, Debug)]
+pub struct Growth {
+    /// The counter, as a function whose last argument is the iteration.
+    pub counter: SymbolId,
+    /// Its arguments: the iterations, outermost first.
+    pub iterations: Vec<Term>,
+    /// What it is in iteration 0.
+    pub from: Term,
+    /// What one iteration adds, which is never negative.
+    pub by: Term,
+}
+
+/// What a thread does.
+#[derive(Clone, Debug, Default)]
+pub struct Behaviour {
+    /// Its accesses to memory that others see.
+    pub accesses: Vec<AccessAt>,
+    /// Its barriers.
+    pub barriers: Vec<BarrierAt>,
+    /// Where it ends early.
+    pub exits: Vec<ExitAt>,
+    /// Counters of loops.
+    pub growths: Vec<Growth>,
+    /// What is not modelled, with its instruction: nothing can be proved where it may be reached.
+    pub unknown: BTreeMap<usize, String>,
+    /// Barriers that are taken to order nothing, by instruction.
+    pub ignored: BTreeSet<usize>,
+}
+
+/// Where a thread stands.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) guard: Term,
+    pub(crate) facts: Vec<Term>,
+    /// That the iterations in which it is are none behind the last.
+    pub(crate) within: Vec<Term>,
+    /// Values of registers; behind them, those of [`Counter`].
+    pub(crate) regs: Vec<Term>,
+}
+
+/// How many barriers were passed, by the memory that they order.
+#[derive(Clone, Copy)]
+enum Counter {
+    Shared,
+    Global,
+}
+
+pub(crate) const COUNTERS: usize = 2;
+
+/// Runs a thread.
+pub(crate) struct Exec<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) code: &'a [Instr],
+    pub(crate) terms: &'a mut Terms,
+    pub(crate) found: Behaviour,
+    /// Whether accesses are kept, or values alone are of interest.
+    pub(crate) recording: bool,
+    /// The iterations in which the thread is, outermost first.
+    pub(crate) outer: Vec<Term>,
+    /// The loops: headers, and the last instructions.
+    pub(crate) loops: BTreeMap<usize, usize>,
+    written: Vec<bool>,
+    memory: FxHashMap<(LocId, Ty), SymbolId>,
+    operations: FxHashMap<String, SymbolId>,
+    /// The barrier of a block: its number.
+    block_barrier: Option<Expr>,
+}
+
+/// What a thread does that begins with these values in its registers.
+pub fn behaviour(program: &Program, regs: Vec<Term>, terms: &mut Terms) -> Behaviour {
+    let code = &program.threads[0].code;
+    let ids = code.iter().filter_map(|instr| match &instr.op {
+        Op::Barrier(b) if b.domain == Scope::Cta => match &b.naming {
+            BarrierNaming::Counted { id, count: None } => Some(id.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let mut exec = Exec {
+        program,
+        code,
+        found: Behaviour::default(),
+        recording: true,
+        outer: Vec::new(),
+        loops: BTreeMap::new(),
+        written: written(program),
+        memory: FxHashMap::default(),
+        operations: FxHashMap::default(),
+        block_barrier: { ids }.next(),
+        terms,
+    };
+    exec.loops = exec.find_loops();
+    let mut start = State {
+        guard: exec.terms.int(1),
+        facts: Vec::new(),
+        within: Vec::new(),
+        regs,
+    };
+    let zero = exec.terms.int(0);
+    start.regs.extend([zero; COUNTERS]);
+    let mut pending = BTreeMap::from([(0, start)]);
+    exec.range(0..code.len(), &mut pending, None);
+    exec.found
+}
+
+/// The objects that some instruction may write.
+fn written(program: &Program) -> Vec<bool> {
+    let mut written = vec![false; program.locations.len()];
+    for (_, _, instr) in program.instrs() {
+        if instr.op.write().is_none() {
+            continue;
+        }
+        let mut bases = Vec::new();
+        if let Some(address) = instr.op.address() {
+            address.visit(&mut |e| {
+                if let Expr::Address(loc) = e {
+                    bases.push(program.object(*loc));
+                }
+            });
+        }
+        match bases[..] {
+            [] => written.fill(true),
+            _ => bases
+                .iter()
+                .for_each(|loc| written[usize::from(loc.0)] = true),
+        }
+    }
+    written
+}
+
+impl Exec<'_> {
+    /// The loops: from each target of branches backwards to the last of these.
+    fn find_loops(&mut self) -> BTreeMap<usize, usize> {
+        let mut loops: BTreeMap<usize, usize> = BTreeMap::new();
+        for (at, instr) in self.code.iter().enumerate() {
+            if let Some(target) = instr.op.target().filter(|target| *target <= at) {
+                let end = loops.entry(target).or_insert(at);
+                *end = (*end).max(at);
+            }
+        }
+        // One that begins inside of another one ends there, too.
+        loop {
+            let all: Vec<(usize, usize)> = loops.iter().map(|(h, e)| (*h, *e)).collect();
+            let overlapping = all.iter().flat_map(|a| all.iter().map(move |b| (a, b)));
+            let cross = overlapping.filter(|(a, b)| a.0 < b.0 && b.0 <= a.1 && a.1 < b.1);
+            let Some((a, end)) = cross.map(|(a, b)| (a.0, b.1)).next() else {
+                break;
+            };
+            loops.insert(a, end);
+        }
+        for (at, instr) in self.code.iter().enumerate() {
+            let Some(target) = instr.op.target() else {
+                continue;
+            };
+            let into =
+                |(h, e): (&usize, &usize)| *h < target && target <= *e && !(*h <= at && at <= *e);
+            if loops.iter().any(into) {
+                let why = "a branch into the middle of a loop".to_string();
+                self.found.unknown.insert(at, why);
+            }
+        }
+        loops
+    }
+
+    /// Runs the instructions of a range; what leaves it stays in `pending`, and what goes back to
+    /// `header` is returned.
+    pub(crate) fn range(
+        &mut self,
+        range: std::ops::Range<usize>,
+        pending: &mut BTreeMap<usize, State>,
+        header: Option<usize>,
+    ) -> Option<State> {
+        let mut back = None;
+        while let Some((&at, _)) = pending.range(range.clone()).next() {
+            let Some(state) = pending.remove(&at) else {
+                break;
+            };
+            if self.terms.constant(state.guard) == Some(0) {
+                continue;
+            }
+            match self.loops.get(&at) {
+                Some(end) if header != Some(at) => self.looped(at, *end, state, pending),
+                _ => {
+                    for (target, state) in self.step(at, state) {
+                        self.leave_for(pending, target, state);
+                    }
+                }
+            }
+            // The first state at the header was taken before any other; what comes later goes back.
+            if let Some(state) = header.and_then(|header| pending.remove(&header)) {
+                back = Some(self.merged(back, state));
+            }
+        }
+        back
+    }
+
+    /// Adds a way to a place.
+    pub(crate) fn leave_for(
+        &mut self,
+        pending: &mut BTreeMap<usize, State>,
+        target: usize,
+        state: State,
+    ) {
+        let before = pending.remove(&target);
+        let state = self.merged(before, state);
+        pending.insert(target, state);
+    }
+
+    /// Two ways to a place as one.
+    fn merged(&mut self, a: Option<State>, b: State) -> State {
+        let Some(a) = a else { return b };
+        let parts = |terms: &Terms, t: Term| match terms.node(t) {
+            Node::And(all) => all.clone(),
+            _ => vec![t],
+        };
+        let others = parts(self.terms, b.guard);
+        let own: Vec<Term> = parts(self.terms, a.guard)
+            .into_iter()
+            .filter(|t| !others.contains(t))
+            .collect();
+        // Where the one way goes, the other does not.
+        let cond = self.terms.and(own);
+        let regs = a.regs.iter().zip(&b.regs);
+        let regs = regs.map(|(x, y)| self.terms.ite(cond, *x, *y)).collect();
+        let mut facts = a.facts;
+        facts.extend(b.facts);
+        facts.sort_unstable();
+        facts.dedup();
+        State {
+            guard: self.terms.or(vec![a.guard, b.guard]),
+            facts,
+            within: a.within,
+            regs,
+        }
+    }
+
+    fn unknown(&mut self, at: usize, why: impl Into<String>) {
+        if self.recording {
+            self.found.unknown.entry(at).or_insert(why.into());
+        }
+    }
+
+    fn free(&mut self, at: usize, ty: Ty) -> Term {
+        let name = format!("value read at instruction {at}");
+        let (outer, range) = (self.outer.clone(), range_of(ty));
+        let symbol = Symbol {
+            name,
+            level: Level::Thread,
+            origin: Origin::Free,
+            range,
+        };
+        let id = self.terms.declare(symbol);
+        self.terms.add(Node::Symbol(id, outer))
+    }
+
+    /// Runs an instruction; where the thread goes then.
+    fn step(&mut self, at: usize, mut state: State) -> Vec<(usize, State)> {
+        let code = self.code;
+        match &code[at].op {
+            Op::Assign { dst, value } => {
+                let value = self.eval(at, value, &state);
+                state.regs[usize::from(dst.0)] = value;
+            }
+            Op::Branch { cond, target } => {
+                let cond = self.eval(at, cond, &state);
+                let cond = self.terms.truth(cond);
+                let not = self.terms.not(cond);
+                let mut taken = state.clone();
+                taken.guard = self.terms.and(vec![taken.guard, cond]);
+                state.guard = self.terms.and(vec![state.guard, not]);
+                if *target == code.len() {
+                    self.exit(at, &taken);
+                }
+                let ways = [(*target, taken), (at + 1, state)].into_iter();
+                return ways
+                    .filter(|(_, s)| self.terms.constant(s.guard) != Some(0))
+                    .collect();
+            }
+            op if op.aborts() => return Vec::new(),
+            op if op.has(Tag::Asynchronous) || op.has(Tag::Mbarrier) => {
+                self.unknown(
+                    at,
+                    "an asynchronous operation, or one on an mbarrier object",
+                );
+                if let Some(dst) = op.defines() {
+                    state.regs[usize::from(dst.0)] = self.free(at, Ty::WORD);
+                }
+            }
+            Op::Load { dst, addr, access } => {
+                let value = self.access(at, &state, addr, Does::Reads, access);
+                state.regs[usize::from(dst.0)] = value;
+            }
+            Op::Store { addr, access, .. } => {
+                self.access(at, &state, addr, Does::Writes, access);
+            }
+            Op::Rmw {
+                dst, addr, write, ..
+            } => {
+                // A compare-exchange that fails only reads; that it writes is the worse case.
+                let value = self.access(at, &state, addr, Does::Updates, write);
+                if let Some(dst) = dst {
+                    state.regs[usize::from(dst.0)] = value;
+                }
+            }
+            Op::Barrier(barrier) => self.barrier(at, barrier, &mut state),
+            Op::Take { dst, .. } => state.regs[usize::from(dst.0)] = self.free(at, Ty::WORD),
+            Op::Choice { dst, .. } => {
+                let bit = Ty {
+                    bits: 1,
+                    signed: false,
+                };
+                state.regs[usize::from(dst.0)] = self.free(at, bit);
+            }
+            Op::Mark { .. } | Op::Give { .. } => {}
+            Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
+                self.unknown(at, "a call of the runtime");
+            }
+        }
+        vec![(at + 1, state)]
+    }
+
+    /// Notes where a thread ends in front of a barrier. In a loop it is left to the question whether
+    /// threads part before that.
+    fn exit(&mut self, at: usize, state: &State) {
+        let skips = self.code[at..]
+            .iter()
+            .any(|instr| instr.op.barrier().is_some());
+        if !self.recording || !self.outer.is_empty() || !skips {
+            return;
+        }
+        let first = self.program.threads[0].regs.len();
+        self.found.exits.push(ExitAt {
+            guard: state.guard,
+            facts: state.facts.clone(),
+            intervals: [state.regs[first], state.regs[first + 1]],
+            at,
+        });
+    }
+
+    fn counter(&self, counter: Counter) -> usize {
+        self.program.threads[0].regs.len() + counter as usize
+    }
+
+    fn barrier(&mut self, at: usize, barrier: &Barrier, state: &mut State) {
+        let of_block = barrier.domain == Scope::Cta
+            && barrier.lanes.is_none()
+            && barrier.action == BarrierAction::Sync
+            && match &barrier.naming {
+                BarrierNaming::Counted { id, count: None } => {
+                    Some(id) == self.block_barrier.as_ref()
+                }
+                _ => false,
+            };
+        if !of_block {
+            if self.recording {
+                self.found.ignored.insert(at);
+            }
+            return;
+        }
+        if self.recording {
+            self.found.barriers.push(BarrierAt {
+                guard: state.guard,
+                facts: state.facts.clone(),
+                within: state.within.clone(),
+                iterations: self.outer.clone(),
+                at,
+            });
+        }
+        let regions = self.program.dialect.row().regions;
+        let orders = |tag: Tag| !regions || barrier.arrive.has(tag);
+        let one = self.terms.int(1);
+        for (counter, tag) in [
+            (Counter::Shared, Tag::Local),
+            (Counter::Global, Tag::Global),
+        ] {
+            if orders(tag) {
+                let at = self.counter(counter);
+                state.regs[at] = self.terms.plus(state.regs[at], one);
+            }
+        }
+    }
+
+    /// An access; what it reads.
+    fn access(
+        &mut self,
+        at: usize,
+        state: &State,
+        addr: &Expr,
+        does: Does,
+        access: &program::Access,
+    ) -> Term {
+        let address = self.eval(at, addr, state);
+        let Some(places) = self.places(address) else {
+            self.unknown(at, "an address of which the object is not known");
+            return self.free(at, access.ty);
+        };
+        let mut value: Option<Term> = None;
+        for (cond, object, offset) in places {
+            let (space, readable) = match &self.program.location(object).kind {
+                LocationKind::Object { space, init, .. } => {
+                    (*space, *space != Space::Shared && !init.is_empty())
+                }
+                LocationKind::Alias { .. } => continue,
+            };
+            if self.recording && !space.is_local() {
+                let counter = self.counter(match space {
+                    Space::Shared => Counter::Shared,
+                    _ => Counter::Global,
+                });
+                let strong = access.tags.has(Tag::Atomic) || is_strong(&access.tags, self.program);
+                self.found.accesses.push(AccessAt {
+                    guard: self.terms.and(vec![state.guard, cond]),
+                    facts: [&state.facts[..], &state.within].concat(),
+                    does,
+                    atomic: access.scope.filter(|_| strong),
+                    object,
+                    offset,
+                    bytes: access.ty.bytes(),
+                    interval: state.regs[counter],
+                    kind: counter - self.program.threads[0].regs.len(),
+                    iterations: self.outer.clone(),
+                    at,
+                });
+            }
+            let constant = readable && !space.is_local() && !self.written[usize::from(object.0)];
+            let held = match constant && does == Does::Reads {
+                true => self.constant_memory(object, offset, access.ty),
+                false => self.free(at, access.ty),
+            };
+            value = Some(match value {
+                None => held,
+                Some(other) => self.terms.ite(cond, held, other),
+            });
+        }
+        value.unwrap_or_else(|| self.free(at, access.ty))
+    }
+
+    /// What memory holds that no thread writes.
+    fn constant_memory(&mut self, object: LocId, offset: Term, ty: Ty) -> Term {
+        let name = self.program.location(object).name.clone();
+        let id = match self.memory.get(&(object, ty)) {
+            Some(id) => *id,
+            None => {
+                let symbol = Symbol {
+                    name,
+                    level: Level::Grid,
+                    origin: Origin::Memory,
+                    range: range_of(ty),
+                };
+                let id = self.terms.declare(symbol);
+                self.memory.insert((object, ty), id);
+                id
+            }
+        };
+        self.terms.add(Node::Symbol(id, vec![offset]))
+    }
+
+    /// The objects that an address may be of, each with its condition and offset.
+    fn places(&mut self, address: Term) -> Option<Vec<(Term, LocId, Term)>> {
+        let (yes, zero) = (self.terms.int(1), self.terms.int(0));
+        match *self.terms.node(address) {
+            Node::Address(loc) => Some(vec![(yes, loc, zero)]),
+            Node::Cast(ty, inner) if ty.bits == 64 => self.places(inner),
+            Node::Ite(cond, a, b) => {
+                let not = self.terms.not(cond);
+                let mut all = Vec::new();
+                for (way, part) in [(cond, a), (not, b)] {
+                    for (c, loc, offset) in self.places(part)? {
+                        all.push((self.terms.and(vec![way, c]), loc, offset));
+                    }
+                }
+                Some(all)
+            }
+            Node::Bin(op @ (BinOp::Add | BinOp::Sub), ty, a, b) if ty.bits == 64 => {
+                let (base, by) = match self.places(a) {
+                    Some(base) => (base, b),
+                    None if op == BinOp::Add => (self.places(b)?, a),
+                    None => return None,
+                };
+                let mut all = Vec::new();
+                for (cond, loc, offset) in base {
+                    all.push((cond, loc, self.terms.bin(op, Ty::WORD, offset, by)));
+                }
+                Some(all)
+            }
+            _ => None,
+        }
+    }
+
+    fn eval(&mut self, at: usize, e: &Expr, state: &State) -> Term {
+        match e {
+            Expr::Const(v) => self.terms.int(*v),
+            Expr::Reg(r) => state.regs[usize::from(r.0)],
+            Expr::Address(loc) => {
+                let object = self.program.object(*loc);
+                self.terms.add(Node::Address(object))
+            }
+            Expr::Bin(BinOp::Unknown | BinOp::Tells, ty, ..) => self.free(at, *ty),
+            Expr::Bin(op, ty, a, b) => {
+                let (a, b) = (self.eval(at, a, state), self.eval(at, b, state));
+                match op {
+                    BinOp::Float(..) | BinOp::Inc | BinOp::Dec => {
+                        self.operation(format!("{op:?}"), *ty, vec![a, b])
+                    }
+                    _ => self.terms.bin(*op, *ty, a, b),
+                }
+            }
+            Expr::Cmp(op, ty, a, b) => {
+                let (a, b) = (self.eval(at, a, state), self.eval(at, b, state));
+                self.terms.cmp(*op, *ty, a, b)
+            }
+            Expr::Select(c, a, b) => {
+                let cond = self.eval(at, c, state);
+                let cond = self.terms.truth(cond);
+                let (a, b) = (self.eval(at, a, state), self.eval(at, b, state));
+                self.terms.ite(cond, a, b)
+            }
+            Expr::Cast(ty, a) => {
+                let a = self.eval(at, a, state);
+                self.terms.cast(*ty, a)
+            }
+            Expr::Fused(kind, parts) => {
+                let args = parts.iter().map(|p| self.eval(at, p, state)).collect();
+                self.operation(format!("{kind:?}"), Ty::WORD, args)
+            }
+        }
+    }
+
+    /// An operation of which only this is known: equal operands give equal results.
+    fn operation(&mut self, name: String, ty: Ty, args: Vec<Term>) -> Term {
+        let name = format!("{name} {ty:?} {}", args.len());
+        let id = match self.operations.get(&name) {
+            Some(id) => *id,
+            None => {
+                let symbol = Symbol {
+                    name: name.clone(),
+                    level: Level::Grid,
+                    origin: Origin::Operation,
+                    range: range_of(ty),
+                };
+                let id = self.terms.declare(symbol);
+                self.operations.insert(name, id);
+                id
+            }
+        };
+        self.terms.add(Node::Symbol(id, args))
+    }
+
+    /// `v != 0` as a condition about a type.
+    pub(crate) fn is_zero(&mut self, v: Term) -> Term {
+        let zero = self.terms.int(0);
+        self.terms.cmp(CmpOp::Eq, Ty::WORD, v, zero)
+    }
+}
+
+/// Whether an access of PTX is strong (PTX ISA, Memory Consistency Model, Strong Operations).
+fn is_strong(tags: &program::Tags, program: &Program) -> bool {
+    program.dialect.row().proxies
+        && [
+            Tag::Relaxed,
+            Tag::Acquire,
+            Tag::Release,
+            Tag::SeqCst,
+            Tag::Volatile,
+            Tag::Mmio,
+        ]
+        .iter()
+        .any(|tag| tags.has(*tag))
+}
+
+/// What registers begin with, where nothing else is said.
+pub(crate) fn initial(program: &Program, init: &Init, terms: &mut Terms) -> Option<Term> {
+    match init {
+        Init::Int(v) => Some(terms.int(*v)),
+        Init::Address { loc, index } => {
+            let base = terms.add(Node::Address(program.object(*loc)));
+            let offset = i64::from(program.layout(*loc).offset(*index) as u32);
+            let offset = terms.int(offset);
+            Some(terms.plus(base, offset))
+        }
+        Init::Unknown => None,
+    }
+}

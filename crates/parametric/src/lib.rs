@@ -1,0 +1,26 @@
+//! Kernels for every launch: races and divergence with unknown threads, inputs and sizes.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`term`] | values of a thread whose number is not known |
+//! | [`exec`], `loops` | what one thread does: accesses and barriers, with conditions |
+//! | [`launch`], [`assume`] | what holds of coordinates, sizes and arguments |
+//! | [`pairs`] | questions about two threads |
+//! | [`integers`], [`words`] | questions as SMT-LIB: without overflow, or as machines compute |
+//! | [`solver`] | the solver |
+//! | [`decide`] | answers about a kernel |
+//! | [`replay`] | possible races, tried on a small launch by the exact engines |
+
+pub mod assume;
+pub mod decide;
+pub mod exec;
+pub mod integers;
+pub mod launch;
+mod loops;
+pub mod pairs;
+pub mod replay;
+pub mod solver;
+pub mod term;
+pub mod words;
+
+pub use decide::{Answer, Kernel, Limits, Property, Proved, decide};

@@ -1,0 +1,392 @@
+//! Loops: values at the start of an iteration as functions of its number, and the iteration in
+//! which a loop ends.
+//!
+//! A loop is run twice. First with a symbol for each value that changes, to see how it changes;
+//! then with what that says of the values: `v + c * k`, `v >> c * k`, `v << c * k`, or a function of
+//! `k` of which no more is known than whether threads share it.
+//!
+//! # Invariants
+//! - A value is shared by threads only if that follows from its being so at the start, and one
+//!   iteration keeping it so.
+//! - Iteration numbers are at least 0 and fit 31 bits; loops end: both are assumptions that answers
+//!   name.
+
+use std::collections::BTreeMap;
+
+use program::{BinOp, CmpOp, Ty};
+use rustc_hash::FxHashMap;
+
+use crate::exec::{BarrierAt, COUNTERS, Exec, Growth, State};
+use crate::term::{Level, Node, Origin, Symbol, Term, range_of};
+
+/// How many iterations a loop may have.
+const MOST: i128 = (1 << 31) - 1;
+
+/// A loop, with what its first run showed.
+struct Shape {
+    entry: State,
+    /// The values that change: their numbers, and the symbols for them.
+    changing: Vec<(usize, Term)>,
+    /// The number of an iteration, and that of the last one.
+    iteration: Term,
+    last: Term,
+    /// When the loop goes on behind an iteration, and when it ends in it.
+    goes_on: Term,
+    ends: Term,
+    /// What the values are at the start of an iteration.
+    closed: FxHashMap<Term, Term>,
+}
+
+impl Exec<'_> {
+    /// Runs a loop; what leaves it goes to `pending`.
+    pub(crate) fn looped(
+        &mut self,
+        header: usize,
+        end: usize,
+        entry: State,
+        pending: &mut BTreeMap<usize, State>,
+    ) {
+        let shape = self.shape(header, end, entry);
+        let head = self.head(&shape);
+        let mut inside = BTreeMap::from([(header, head.clone())]);
+        self.outer.push(shape.iteration);
+        let before = self.found.barriers.len();
+        let back = self.range(header..end + 1, &mut inside, Some(header));
+        // Threads that come to a barrier together have to come to its iteration together.
+        if self.found.barriers.len() > before {
+            self.found.barriers.push(BarrierAt {
+                guard: head.guard,
+                facts: head.facts.clone(),
+                within: head.within.clone(),
+                iterations: self.outer.clone(),
+                at: header,
+            });
+        }
+        self.outer.pop();
+        if let Some(back) = back {
+            self.growths(&shape, &head, &back);
+        }
+        let alone = inside.len() == 1;
+        let at_last = FxHashMap::from_iter([(shape.iteration, shape.last)]);
+        let ended = self.ended(&shape);
+        for (target, exit) in inside {
+            let mut memo = FxHashMap::default();
+            let mut put = |exec: &mut Self, t: Term| exec.terms.replace_in(t, &at_last, &mut memo);
+            let guard = match alone {
+                true => shape.entry.guard,
+                false => put(self, exit.guard),
+            };
+            let mut facts: Vec<Term> = exit.facts.into_iter().map(|t| put(self, t)).collect();
+            facts.push(ended);
+            let regs = exit.regs.into_iter().map(|t| put(self, t)).collect();
+            let within = shape.entry.within.clone();
+            let state = State {
+                guard,
+                facts,
+                within,
+                regs,
+            };
+            self.leave_for(pending, target, state);
+        }
+    }
+
+    /// The registers that a loop may change, and the counters behind them.
+    fn assigned(&self, header: usize, end: usize) -> Vec<usize> {
+        let code = &self.code[header..=end];
+        let mut all: Vec<usize> = code
+            .iter()
+            .filter_map(|instr| instr.op.defines())
+            .map(|r| usize::from(r.0))
+            .collect();
+        if code.iter().any(|instr| instr.op.barrier().is_some()) {
+            let first = self.program.threads[0].regs.len();
+            all.extend(first..first + COUNTERS);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Runs a loop once with symbols for what changes, until it is known which of them threads
+    /// share.
+    fn shape(&mut self, header: usize, end: usize, entry: State) -> Shape {
+        let numbers = self.assigned(header, end);
+        let mut levels: Vec<Level> = numbers
+            .iter()
+            .map(|n| self.terms.level(entry.regs[*n]))
+            .collect();
+        let iteration = self
+            .terms
+            .fresh("iteration", Level::Grid, Origin::Iteration, (0, MOST));
+        let recording = std::mem::replace(&mut self.recording, false);
+        self.outer.push(iteration);
+        let (changing, back, exits) = loop {
+            let symbol = |exec: &mut Self, level: Level| {
+                let range = range_of(Ty::WORD);
+                exec.terms
+                    .fresh("value in a loop", level, Origin::Free, range)
+            };
+            let changing: Vec<(usize, Term)> = numbers
+                .iter()
+                .zip(&levels)
+                .map(|(n, level)| (*n, symbol(self, *level)))
+                .collect();
+            let mut state = entry.clone();
+            state.guard = self.terms.int(1);
+            for (n, symbol) in &changing {
+                state.regs[*n] = *symbol;
+            }
+            let mut inside = BTreeMap::from([(header, state)]);
+            let back = self.range(header..end + 1, &mut inside, Some(header));
+            let after = |n: usize| back.as_ref().map(|b| b.regs[n]);
+            let mut stable = true;
+            for (n, level) in numbers.iter().zip(&mut levels) {
+                let needed = after(*n).map_or(*level, |t| self.terms.level(t));
+                if needed > *level {
+                    *level = needed;
+                    stable = false;
+                }
+            }
+            if stable {
+                break (changing, back, inside);
+            }
+        };
+        self.outer.pop();
+        self.recording = recording;
+        let mut shape = Shape {
+            entry,
+            changing,
+            iteration,
+            last: iteration,
+            goes_on: self.terms.int(0),
+            ends: self.terms.int(0),
+            closed: FxHashMap::default(),
+        };
+        if let Some(back) = &back {
+            for (n, symbol) in shape.changing.clone() {
+                let closed = self.closed(&shape, symbol, shape.entry.regs[n], back.regs[n]);
+                shape.closed.insert(symbol, closed);
+            }
+            shape.goes_on = self.terms.replace(back.guard, &shape.closed);
+        } else {
+            for (n, symbol) in &shape.changing {
+                shape.closed.insert(*symbol, shape.entry.regs[*n]);
+            }
+        }
+        let ends = exits.into_values().map(|exit| exit.guard).collect();
+        let ends = self.terms.or(ends);
+        shape.ends = self.terms.replace(ends, &shape.closed);
+        shape.last = self.last(&shape);
+        shape
+    }
+
+    /// The iteration in which a loop ends. Threads share it if what decides on it is shared.
+    fn last(&mut self, shape: &Shape) -> Term {
+        let level = self
+            .terms
+            .level(shape.ends)
+            .max(self.terms.level(shape.goes_on));
+        let symbol = Symbol {
+            name: "last iteration".into(),
+            level,
+            origin: Origin::Loop,
+            range: self.terms.range(shape.iteration),
+        };
+        let id = self.terms.declare(symbol);
+        let args = self.outer.clone();
+        self.terms.add(Node::Symbol(id, args))
+    }
+
+    /// The value at the start of iteration `k` of what begins as `from`, and is `after` behind an
+    /// iteration at whose start it is `symbol`.
+    fn closed(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Term {
+        if after == symbol {
+            return from;
+        }
+        let k = shape.iteration;
+        let own = |exec: &Self, t: Term| {
+            let all = exec.terms.symbols_in(&[t]);
+            let changes = |t: &Term| *t == k || shape.changing.iter().any(|(_, s)| s == t);
+            !all.iter()
+                .any(|(t, id)| changes(t) || exec.terms.symbol(*id).origin == Origin::Free)
+        };
+        // A conversion changes nothing of a value that begins within its type, nor of a sum.
+        let whole = self.terms.range(from);
+        let is_it = |exec: &Self, op: BinOp, ty: Ty, t: Term| match *exec.terms.node(t) {
+            Node::Cast(to, inner) if inner == symbol => {
+                let of = range_of(to);
+                let fits = of.0 <= whole.0 && whole.1 <= of.1;
+                fits || (matches!(op, BinOp::Add | BinOp::Sub) && to.bits >= ty.bits)
+            }
+            _ => t == symbol,
+        };
+        let by = |exec: &Self, t: Term| match *exec.terms.node(t) {
+            Node::Bin(op, ty, a, b) if is_it(exec, op, ty, a) && own(exec, b) => Some((op, ty, b)),
+            Node::Bin(op @ (BinOp::Add | BinOp::Mul), ty, a, b)
+                if is_it(exec, op, ty, b) && own(exec, a) =>
+            {
+                Some((op, ty, a))
+            }
+            _ => None,
+        };
+        let (plain, cast) = match *self.terms.node(after) {
+            Node::Cast(ty, inner) => (by(self, inner), Some(ty)),
+            _ => (by(self, after), None),
+        };
+        if let Some((op, ty, by)) = plain
+            && let Some(closed) = self.recurrence(shape, (op, ty), from, by)
+        {
+            return cast.map_or(closed, |ty| self.terms.cast(ty, closed));
+        }
+        let level = match *self.terms.node(symbol) {
+            Node::Symbol(id, _) => self.terms.symbol(id).level,
+            _ => Level::Thread,
+        };
+        let counter = self.terms.range(after);
+        let range = match counter.0 >= 0 {
+            true => (counter.0.min(self.terms.range(from).0), counter.1),
+            false => range_of(Ty::WORD),
+        };
+        let symbol = Symbol {
+            name: "value in a loop".into(),
+            level,
+            origin: Origin::Loop,
+            range,
+        };
+        let id = self.terms.declare(symbol);
+        let mut args = self.outer.clone();
+        args.push(k);
+        self.terms.add(Node::Symbol(id, args))
+    }
+
+    /// `from` after `k` times `op by`.
+    fn recurrence(
+        &mut self,
+        shape: &Shape,
+        (op, ty): (BinOp, Ty),
+        from: Term,
+        by: Term,
+    ) -> Option<Term> {
+        let k = shape.iteration;
+        let power = |v: i64| (v > 0 && v & (v - 1) == 0).then(|| i64::from(v.trailing_zeros()));
+        let amount = self.terms.constant(by);
+        let (shift, times) = match op {
+            BinOp::Add | BinOp::Sub => {
+                let product = self.terms.bin(BinOp::Mul, ty, by, k);
+                return Some(self.terms.bin(op, ty, from, product));
+            }
+            BinOp::Shl | BinOp::Shr => (op, amount.filter(|n| (1..32).contains(n))?),
+            BinOp::Mul => (BinOp::Shl, power(amount?)?),
+            BinOp::Div => (BinOp::Shr, power(amount?)?),
+            _ => return None,
+        };
+        let least = self.terms.range(from).0;
+        if least < 0 {
+            return None;
+        }
+        if shift == BinOp::Shl {
+            // Doubling does not leave the type: no overflow, as answers say.
+            let most = range_of(ty).1;
+            if least == 0 || times != 1 || self.terms.range(from).1 > most {
+                return None;
+            }
+            let room = (0..63).take_while(|n| self.terms.range(from).1 << n <= most);
+            let room = room.count() as i128 - 1;
+            self.terms.narrow(k, (0, room.max(0)));
+            self.terms.may_overflow = true;
+            if self.terms.constant(from).is_none() {
+                return None;
+            }
+        }
+        let amount = match times {
+            1 => k,
+            _ => {
+                // Behind so many iterations nothing is left, and the product stays in its type.
+                let (times, most) = (self.terms.int(times), self.terms.int(64));
+                let k = self.terms.bin(BinOp::Min, Ty::S32, k, most);
+                self.terms.bin(BinOp::Mul, Ty::S32, times, k)
+            }
+        };
+        Some(self.terms.bin(shift, ty, from, amount))
+    }
+
+    /// Where an iteration begins.
+    fn head(&mut self, shape: &Shape) -> State {
+        let mut state = shape.entry.clone();
+        for (n, symbol) in &shape.changing {
+            state.regs[*n] = shape.closed[symbol];
+        }
+        let came = self.came(shape, shape.iteration);
+        state.guard = self.terms.and(vec![state.guard, came]);
+        let within = self
+            .terms
+            .cmp(CmpOp::Le, Ty::WORD, shape.iteration, shape.last);
+        let ended = self.ended(shape);
+        state.facts.push(ended);
+        state.within.push(within);
+        state
+    }
+
+    /// What has to hold for the loop to come to an iteration from the one before.
+    fn came(&mut self, shape: &Shape, iteration: Term) -> Term {
+        let first = self.is_zero(iteration);
+        let one = self.terms.int(-1);
+        let before = self.terms.plus(iteration, one);
+        let by = FxHashMap::from_iter([(shape.iteration, before)]);
+        let goes_on = self.terms.replace(shape.goes_on, &by);
+        self.terms.or(vec![first, goes_on])
+    }
+
+    /// The loop ends in its last iteration, where it is entered.
+    fn ended(&mut self, shape: &Shape) -> Term {
+        let by = FxHashMap::from_iter([(shape.iteration, shape.last)]);
+        let ends = self.terms.replace(shape.ends, &by);
+        let came = self.came(shape, shape.last);
+        let ended = self.terms.and(vec![ends, came]);
+        let not = self.terms.not(shape.entry.guard);
+        self.terms.or(vec![not, ended])
+    }
+
+    /// Notes the counters of barriers that grow by what is not the same in all iterations.
+    fn growths(&mut self, shape: &Shape, head: &State, back: &State) {
+        let first = self.program.threads[0].regs.len();
+        for n in first..first + COUNTERS {
+            let before = head.regs[n];
+            let Node::Symbol(counter, args) = self.terms.node(before).clone() else {
+                continue;
+            };
+            if args.last() != Some(&shape.iteration) {
+                continue;
+            }
+            let zero = self.terms.int(0);
+            let by = FxHashMap::from_iter([(before, zero)]);
+            let by = self.terms.replace(back.regs[n], &by);
+            if self.grows(before, back.regs[n]) && self.terms.range(by).0 >= 0 {
+                self.found.growths.push(Growth {
+                    counter,
+                    iterations: args,
+                    from: shape.entry.regs[n],
+                    by,
+                });
+            }
+        }
+    }
+
+    /// Whether a term is another one with something added.
+    fn grows(&self, before: Term, after: Term) -> bool {
+        match *self.terms.node(after) {
+            _ if after == before => true,
+            Node::Bin(BinOp::Add, _, a, b) => {
+                let without = |t: Term| {
+                    let mut found = false;
+                    self.terms
+                        .visit(&[t], &mut |inner| found |= inner == before);
+                    !found
+                };
+                (self.grows(before, a) && without(b)) || (self.grows(before, b) && without(a))
+            }
+            Node::Ite(_, a, b) => self.grows(before, a) && self.grows(before, b),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Questions about two threads: can two of their accesses conflict, with nothing between them; can
+//! they part before a barrier.
+//!
+//! # Why two threads suffice
+//! A race is a pair of accesses of two threads. What the other threads do shows in the values that
+//! the two read and in which barriers order what. Values that others may have written are free, and
+//! barriers are passed by all threads of a block together (or threads part before one, which is
+//! asked apart), so the number of barriers that a thread has passed says which accesses are
+//! ordered.
+//!
+//! # Clauses of the models
+//! - *Conflict*: two accesses of different threads to overlapping memory, one of them a write
+//!   (`conflicting` in `models/ptx.cat`, `models/cuda-base.cat`, `models/opencl-base.cat`).
+//! - *Morally strong*: both atomic, of the same size, each in the scope of the other: no race
+//!   ([`exclude`]).
+//! - *Synchronizes by barrier*: what comes before a barrier of a block happens before what comes
+//!   behind it, in memory that the barrier orders.
+
+use program::Scope;
+use rustc_hash::FxHashMap;
+
+use crate::exec::{AccessAt, BarrierAt, Behaviour, Does, ExitAt};
+use crate::launch::Setting;
+use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms};
+
+use program::{CmpOp, Space, Ty};
+
+/// How two threads stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Together {
+    /// Different threads of one block.
+    Block,
+    /// Threads of different blocks.
+    Grid,
+}
+
+impl Together {
+    /// The narrowest scope that holds both.
+    fn scope(self) -> Scope {
+        match self {
+            Together::Block => Scope::Cta,
+            Together::Grid => Scope::Gpu,
+        }
+    }
+}
+
+/// Conditions, and the symbols of threads that they speak of.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// All of them hold.
+    pub conditions: Vec<Term>,
+    /// Coordinates of the two threads, as terms, by the name of the register.
+    pub places: [Vec<(String, Term)>; 2],
+    /// That no barrier comes between the two accesses.
+    pub unordered: Option<Term>,
+    /// The iterations of both, pair by pair, where both are in the same loops.
+    pub iterations: Vec<(Term, Term)>,
+}
+
+/// Whether two accesses exclude each other wherever they happen: both are atomic with scopes that
+/// hold both threads, and of one size.
+pub fn exclude(a: &AccessAt, b: &AccessAt, together: Together) -> bool {
+    let wide = |x: &AccessAt| x.atomic.is_some_and(|scope| scope >= together.scope());
+    wide(a) && wide(b) && a.bytes == b.bytes
+}
+
+/// Whether two accesses conflict where they overlap.
+pub fn conflict(a: &AccessAt, b: &AccessAt, together: Together, space: Space) -> bool {
+    let writes = a.does != Does::Reads || b.does != Does::Reads;
+    let shared = together == Together::Block || space != Space::Shared;
+    writes && shared && a.object == b.object && !exclude(a, b, together)
+}
+
+/// Gives each of two threads symbols of its own.
+struct Renaming {
+    together: Together,
+    which: usize,
+    symbols: FxHashMap<SymbolId, SymbolId>,
+    memo: FxHashMap<Term, Term>,
+}
+
+impl Renaming {
+    fn new(together: Together, which: usize) -> Renaming {
+        Renaming {
+            together,
+            which,
+            symbols: FxHashMap::default(),
+            memo: FxHashMap::default(),
+        }
+    }
+
+    fn symbol(&mut self, terms: &mut Terms, id: SymbolId) -> SymbolId {
+        let symbol = terms.symbol(id).clone();
+        let own = match symbol.level {
+            Level::Thread => true,
+            Level::Block => self.together == Together::Grid,
+            Level::Grid => symbol.origin == Origin::Iteration,
+        };
+        if !own {
+            return id;
+        }
+        let which = self.which;
+        *self.symbols.entry(id).or_insert_with(|| {
+            let name = format!("{} of thread {which}", symbol.name);
+            terms.declare(Symbol { name, ..symbol })
+        })
+    }
+
+    fn of(&mut self, terms: &mut Terms, t: Term) -> Term {
+        // All symbols at once, so that what is inside of others is renamed first.
+        let mut by = FxHashMap::default();
+        self.renamed(terms, t, &mut by)
+    }
+
+    fn renamed(&mut self, terms: &mut Terms, t: Term, by: &mut FxHashMap<Term, Term>) -> Term {
+        if let Some(known) = self.memo.get(&t) {
+            return *known;
+        }
+        for (symbol, id) in terms.symbols_in(&[t]) {
+            if self.memo.contains_key(&symbol) {
+                continue;
+            }
+            let new = self.symbol(terms, id);
+            let Node::Symbol(_, args) = terms.node(symbol).clone() else {
+                continue;
+            };
+            let args = args
+                .into_iter()
+                .map(|a| self.renamed(terms, a, by))
+                .collect();
+            let new = terms.add(Node::Symbol(new, args));
+            self.memo.insert(symbol, new);
+        }
+        let mut memo = FxHashMap::default();
+        let new = terms.replace_in(t, &self.memo, &mut memo);
+        self.memo.insert(t, new);
+        new
+    }
+}
+
+/// What two threads have in common, and what they do not.
+struct Two<'a> {
+    terms: &'a mut Terms,
+    setting: &'a Setting,
+    sides: [Renaming; 2],
+}
+
+impl<'a> Two<'a> {
+    fn new(terms: &'a mut Terms, setting: &'a Setting, together: Together) -> Two<'a> {
+        Two {
+            terms,
+            setting,
+            sides: [Renaming::new(together, 0), Renaming::new(together, 1)],
+        }
+    }
+
+    fn of(&mut self, which: usize, t: Term) -> Term {
+        self.sides[which].of(self.terms, t)
+    }
+
+    /// That the threads are different ones, and in one block or in two.
+    fn apart(&mut self) -> Vec<Term> {
+        let mut all = self.setting.facts.clone();
+        for which in 0..2 {
+            for t in &self.setting.of_thread {
+                all.push(self.sides[which].of(self.terms, *t));
+            }
+        }
+        let coordinates = match self.sides[0].together {
+            Together::Block => self.setting.local.clone(),
+            Together::Grid => self.setting.group.clone(),
+        };
+        let mut different = Vec::new();
+        for t in coordinates {
+            let (a, b) = (self.of(0, t), self.of(1, t));
+            different.push(self.terms.cmp(CmpOp::Ne, Ty::WORD, a, b));
+        }
+        all.push(self.terms.or(different));
+        all
+    }
+
+    /// That one of the accesses is behind the last barrier of a thread that ends early, and the
+    /// other one not in front of that.
+    fn last(
+        &mut self,
+        which: usize,
+        access: &AccessAt,
+        exit: &ExitAt,
+        intervals: [Term; 2],
+    ) -> Term {
+        let both = self.terms.and(vec![access.guard, exit.guard]);
+        let ends = self.of(which, both);
+        if self.terms.constant(ends) == Some(0) {
+            return ends;
+        }
+        let passed = self.of(which, exit.intervals[access.kind]);
+        let (own, other) = (intervals[which], intervals[1 - which]);
+        let last = self.terms.cmp(CmpOp::Eq, Ty::WORD, own, passed);
+        let behind = self.terms.cmp(CmpOp::Ge, Ty::WORD, other, own);
+        self.terms.and(vec![ends, last, behind])
+    }
+
+    fn places(&mut self) -> [Vec<(String, Term)>; 2] {
+        let places = self.setting.places.clone();
+        [0, 1].map(|which| {
+            let one = |(name, t): &(String, Term)| (name.clone(), self.of(which, *t));
+            places.iter().map(one).collect()
+        })
+    }
+}
+
+/// Whether two threads can come to two accesses that race.
+pub fn race(
+    terms: &mut Terms,
+    setting: &Setting,
+    behaviour: &Behaviour,
+    (a, b): (&AccessAt, &AccessAt),
+    together: Together,
+) -> Question {
+    let mut two = Two::new(terms, setting, together);
+    let mut conditions = two.apart();
+    for (which, access) in [(0, a), (1, b)] {
+        let guard = two.of(which, access.guard);
+        conditions.push(guard);
+        for fact in &access.facts {
+            let fact = two.of(which, *fact);
+            conditions.push(fact);
+        }
+    }
+    let (x, y) = (two.of(0, a.offset), two.of(1, b.offset));
+    conditions.push(overlap(two.terms, (x, a.bytes), (y, b.bytes)));
+    let intervals =
+        (together == Together::Block).then(|| [two.of(0, a.interval), two.of(1, b.interval)]);
+    let unordered = intervals.map(|intervals| {
+        let [p, q] = intervals;
+        let mut ways = vec![two.terms.cmp(CmpOp::Eq, Ty::WORD, p, q)];
+        for (which, access) in [(0, a), (1, b)] {
+            for exit in &behaviour.exits {
+                ways.push(two.last(which, access, exit, intervals));
+            }
+        }
+        two.terms.or(ways)
+    });
+    let pairs = a.iterations.iter().zip(&b.iterations);
+    let common = pairs.take_while(|(x, y)| x == y);
+    let common: Vec<Term> = common.map(|(x, _)| *x).collect();
+    let iterations = common.iter().map(|t| (two.of(0, *t), two.of(1, *t)));
+    let iterations = iterations.collect();
+    let places = two.places();
+    let roots: Vec<Term> = intervals.iter().flatten().copied().collect();
+    conditions.extend(grown(two.terms, behaviour, &roots));
+    Question {
+        conditions,
+        places,
+        unordered,
+        iterations,
+    }
+}
+
+/// Whether two threads of a block can part before a barrier: one comes to it and the other does
+/// not, in the same iterations.
+pub fn divergence(
+    terms: &mut Terms,
+    setting: &Setting,
+    behaviour: &Behaviour,
+    barrier: &BarrierAt,
+) -> Question {
+    let mut two = Two::new(terms, setting, Together::Block);
+    let mut conditions = two.apart();
+    let comes = two.of(0, barrier.guard);
+    let (other, same) = (two.of(1, barrier.guard), barrier.iterations.clone());
+    let stays = two.terms.not(other);
+    conditions.extend([comes, stays]);
+    for exit in behaviour.exits.iter().filter(|exit| exit.at < barrier.at) {
+        let ends = two.of(1, exit.guard);
+        conditions.push(two.terms.not(ends));
+    }
+    // The other thread may have left the loop before that iteration.
+    let own = barrier.within.iter().map(|fact| (0, *fact));
+    let both = barrier
+        .facts
+        .iter()
+        .flat_map(|fact| [(0, *fact), (1, *fact)]);
+    for (which, fact) in own.chain(both) {
+        let fact = two.of(which, fact);
+        conditions.push(fact);
+    }
+    let iterations: Vec<(Term, Term)> = same
+        .iter()
+        .map(|t| (two.of(0, *t), two.of(1, *t)))
+        .collect();
+    let by: FxHashMap<Term, Term> = iterations.iter().map(|(a, b)| (*b, *a)).collect();
+    let conditions = conditions.into_iter();
+    let conditions = conditions.map(|t| two.terms.replace(t, &by)).collect();
+    Question {
+        conditions,
+        places: two.places(),
+        unordered: None,
+        iterations: Vec::new(),
+    }
+}
+
+/// Whether so many bytes at one offset share a byte with those at another one.
+fn overlap(terms: &mut Terms, (x, m): (Term, u32), (y, n): (Term, u32)) -> Term {
+    if m == n {
+        let stride = |t: Term, terms: &Terms| multiple(terms, t, m);
+        if stride(x, terms) && stride(y, terms) {
+            return terms.cmp(CmpOp::Eq, Ty::WORD, x, y);
+        }
+    }
+    let (m, n) = (terms.int(i64::from(m)), terms.int(i64::from(n)));
+    let (behind_x, behind_y) = (terms.plus(x, m), terms.plus(y, n));
+    let first = terms.cmp(CmpOp::Lt, Ty::WORD, x, behind_y);
+    let second = terms.cmp(CmpOp::Lt, Ty::WORD, y, behind_x);
+    terms.and(vec![first, second])
+}
+
+/// Whether a term is seen to be a multiple of a number.
+fn multiple(terms: &Terms, t: Term, of: u32) -> bool {
+    use program::BinOp;
+    let of64 = i64::from(of);
+    match *terms.node(t) {
+        Node::Const(v) => v % of64 == 0,
+        Node::Bin(BinOp::Add | BinOp::Sub, _, a, b) => {
+            multiple(terms, a, of) && multiple(terms, b, of)
+        }
+        Node::Bin(BinOp::Mul, _, a, b) => multiple(terms, a, of) || multiple(terms, b, of),
+        Node::Bin(BinOp::Shl, _, _, b) => {
+            of.is_power_of_two()
+                && terms
+                    .constant(b)
+                    .is_some_and(|n| n >= i64::from(of.trailing_zeros()) && n < 63)
+        }
+        Node::Ite(_, a, b) => multiple(terms, a, of) && multiple(terms, b, of),
+        _ => false,
+    }
+}
+
+/// What growing counters have to do with each other: in a later iteration there is at least as much
+/// as behind an earlier one.
+fn grown(terms: &mut Terms, behaviour: &Behaviour, roots: &[Term]) -> Vec<Term> {
+    let mut all = Vec::new();
+    for growth in &behaviour.growths {
+        let mut uses: Vec<(Term, Vec<Term>)> = Vec::new();
+        for (t, id) in terms.symbols_in(roots) {
+            if let Node::Symbol(_, args) = terms.node(t)
+                && id == growth.counter
+            {
+                uses.push((t, args.clone()));
+            }
+        }
+        for (early, args) in &uses {
+            let by: FxHashMap<Term, Term> = growth
+                .iterations
+                .iter()
+                .copied()
+                .zip(args.iter().copied())
+                .collect();
+            let (from, by) = (
+                terms.replace(growth.from, &by),
+                terms.replace(growth.by, &by),
+            );
+            let Some((k, outer)) = args.split_last() else {
+                continue;
+            };
+            all.push(terms.cmp(CmpOp::Ge, Ty::WORD, *early, from));
+            let zero = terms.int(0);
+            let later = terms.cmp(CmpOp::Ne, Ty::WORD, *k, zero);
+            let same = terms.cmp(CmpOp::Eq, Ty::WORD, *early, from);
+            all.push(terms.or(vec![later, same]));
+            let behind = terms.plus(*early, by);
+            for (late, others) in uses.iter().filter(|(t, _)| t != early) {
+                let Some((l, others)) = others.split_last() else {
+                    continue;
+                };
+                let mut ways = vec![terms.cmp(CmpOp::Ge, Ty::WORD, *k, *l)];
+                for (x, y) in outer.iter().zip(others) {
+                    ways.push(terms.cmp(CmpOp::Ne, Ty::WORD, *x, *y));
+                }
+                ways.push(terms.cmp(CmpOp::Le, Ty::WORD, behind, *late));
+                all.push(terms.or(ways));
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,428 @@
+//! What a proof could not exclude, tried on small launches by the exact engines.
+//!
+//! The solver says in which small launch the two threads can meet, and with which arguments; the
+//! kernel is read again with that launch, and decided exactly.
+
+use std::time::{Duration, Instant};
+
+use cat::model::load_shipped;
+use engine::skeleton::signature::signature;
+use engine::{Engine, Limits as ExactLimits};
+use front::litmus::form::{Launch, at};
+use program::litmus::LitmusTest;
+use program::{CmpOp, Dialect, Expr, Instr, LocId, LocationKind, NdRange, Op, Ty, WorkItem};
+use verdict::Verdict;
+use why::Session;
+
+use crate::decide::{Apart, Kernel, Property, Run, asked, run};
+use crate::launch::Sizes;
+use crate::pairs::{Question, Together, divergence, race};
+use crate::solver::Said;
+use crate::term::{Node, Origin, Term};
+
+/// What trying gave.
+pub(crate) enum Replayed {
+    /// It happens in that launch.
+    Happens {
+        launch: String,
+        exact: Box<verdict::Answer>,
+    },
+    /// It happens in none that was tried, up to so many blocks and threads.
+    Never { up_to: [u64; 2] },
+    /// Nothing was decided, and why.
+    Unknown(String),
+}
+
+/// Blocks and threads of launches in one dimension.
+const LINES: [[u64; 2]; 10] = [
+    [1, 2],
+    [2, 1],
+    [1, 4],
+    [2, 2],
+    [1, 8],
+    [2, 4],
+    [3, 2],
+    [1, 16],
+    [1, 32],
+    [1, 64],
+];
+
+/// And in two.
+const PLANES: [[u64; 2]; 4] = [[1, 2], [2, 2], [1, 4], [2, 4]];
+
+/// Arrays have at most so many elements in a launch that is tried: the fewest that do.
+const MOST_ELEMENTS: [usize; 4] = [64, 1024, 8192, 65_536];
+
+/// Arguments are at most so large where the threads can meet with such.
+const SMALL: [Option<i64>; 2] = [Some(16), None];
+
+/// The launches to try, smallest first.
+fn launches(kernel: Kernel<'_>, sizes: Sizes) -> Vec<Sizes> {
+    let dimensions = kernel.form.range.dimensions();
+    let square = |[blocks, threads]: [u64; 2]| {
+        let of = |n: u64| [0, 1, 2].map(|d| Some(if d < dimensions { n } else { 1 }));
+        Sizes {
+            block: of(threads),
+            grid: of(blocks),
+            ..sizes
+        }
+    };
+    let mut all: Vec<Sizes> = match dimensions {
+        1 => LINES.into_iter().map(square).collect(),
+        _ => PLANES.into_iter().map(square).collect(),
+    };
+    let given = Sizes {
+        any_arguments: sizes.any_arguments,
+        ..Sizes::given(kernel.form)
+    };
+    let block: u64 = given.block.iter().flatten().product();
+    if block <= 256 {
+        let grid: u64 = given.grid.iter().flatten().product();
+        let grid = [1, 2].into_iter().filter(|n| *n <= grid);
+        all.extend(grid.map(|n| Sizes {
+            grid: [Some(n), Some(1), Some(1)],
+            ..given
+        }));
+    }
+    all
+}
+
+/// Where two threads can meet: the arguments, and the threads.
+struct Meeting {
+    arguments: Vec<(String, i64)>,
+    threads: [WorkItem; 2],
+    /// The object that both access.
+    object: String,
+}
+
+/// Tries what is suspected.
+pub(crate) fn replay(
+    kernel: Kernel<'_>,
+    property: Property,
+    sizes: Sizes,
+    apart: &Apart,
+    time: Duration,
+) -> Replayed {
+    let end = Instant::now() + time.max(Duration::from_secs(2));
+    let mut tried: Option<[u64; 2]> = None;
+    let mut why = "no small launch shows it".to_string();
+    let two = two_threads(kernel, property, sizes, apart, end);
+    if let Some((launch, exact)) = two {
+        return Replayed::Happens { launch, exact };
+    }
+    for sizes in launches(kernel, sizes) {
+        if Instant::now() > end {
+            return Replayed::Unknown("small launches were not tried in time".into());
+        }
+        let Ok(mut run) = run(kernel.form, sizes) else {
+            continue;
+        };
+        let meeting = SMALL
+            .into_iter()
+            .find_map(|most| meeting(kernel, &mut run, property, apart, (None, most)));
+        let Some(meeting) = meeting else { continue };
+        let left = end.saturating_duration_since(Instant::now());
+        match exact(kernel, property, sizes, &meeting, (false, left)) {
+            Ok((launch, answer)) if happens(property, &answer) => {
+                let exact = Box::new(answer);
+                return Replayed::Happens { launch, exact };
+            }
+            Ok((_, answer)) => match answer.verdict.reason() {
+                Some(reason) => why = format!("a small launch is undecided: {reason}"),
+                None => {
+                    let count = |all: [Option<u64>; 3]| all.iter().flatten().product::<u64>();
+                    let size = [count(sizes.grid), count(sizes.block)];
+                    tried = Some(tried.map_or(size, |[b, t]| [b.max(size[0]), t.max(size[1])]));
+                }
+            },
+            Err(reason) => why = reason,
+        }
+    }
+    match tried {
+        Some(up_to) if !sizes.any_arguments => Replayed::Never { up_to },
+        _ => Replayed::Unknown(why),
+    }
+}
+
+/// Tries the two threads alone, in a launch of the sizes that are asked about. That shows a race
+/// where it does not depend on what others write: they come to the same accesses beside others, too.
+fn two_threads(
+    kernel: Kernel<'_>,
+    property: Property,
+    sizes: Sizes,
+    apart: &Apart,
+    end: Instant,
+) -> Option<(String, Box<verdict::Answer>)> {
+    if apart.free || property != Property::Race || sizes.any_arguments {
+        return None;
+    }
+    let mut run = run(kernel.form, sizes).ok()?;
+    for most in [3, 70, 1024] {
+        let meeting = meeting(kernel, &mut run, property, apart, (Some(most), None));
+        let Some(meeting) = meeting else { continue };
+        let left = end.saturating_duration_since(Instant::now());
+        let (launch, answer) = exact(kernel, property, sizes, &meeting, (true, left)).ok()?;
+        if happens(property, &answer) {
+            return Some((launch, Box::new(answer)));
+        }
+    }
+    None
+}
+
+fn happens(property: Property, answer: &verdict::Answer) -> bool {
+    match property {
+        Property::Race => answer.verdict == Verdict::Racy,
+        Property::Divergence => {
+            let diverges = |fault: &verdict::Fault| fault.relation.contains("diverg");
+            answer.verdict == Verdict::Undefined
+                && answer.fault.as_ref().is_some_and(|fault| diverges(fault))
+        }
+    }
+}
+
+/// Two threads that can meet in a launch, with coordinates of at most so much, and arguments of at
+/// most so much; `None`: there are none.
+fn meeting(
+    kernel: Kernel<'_>,
+    run: &mut Run,
+    property: Property,
+    apart: &Apart,
+    (most, most_of_arguments): (Option<i64>, Option<i64>),
+) -> Option<Meeting> {
+    let mut questions: Vec<(Question, String)> = Vec::new();
+    match property {
+        Property::Race => {
+            let accesses = run.behaviour.accesses.clone();
+            let at = |n: usize| accesses.iter().filter(move |a| a.at == apart.at[n]);
+            for a in at(0) {
+                for b in at(1).filter(|b| b.object == a.object) {
+                    for together in [Together::Block, Together::Grid] {
+                        if together == apart.together {
+                            let (terms, behaviour) = (&mut run.terms, &run.behaviour);
+                            let pair = (a, b);
+                            let question = race(terms, &run.setting, behaviour, pair, together);
+                            let object = &kernel.form.test.program.location(a.object).name;
+                            questions.push((question, object.clone()));
+                        }
+                    }
+                }
+            }
+        }
+        Property::Divergence => {
+            for barrier in run.behaviour.barriers.clone() {
+                if barrier.at == apart.at[0] {
+                    let question =
+                        divergence(&mut run.terms, &run.setting, &run.behaviour, &barrier);
+                    questions.push((question, String::new()));
+                }
+            }
+        }
+    }
+    let time = Duration::from_secs(4);
+    let mut found = None;
+    for (mut question, object) in questions {
+        let places = question.places.clone();
+        let of_thread = |name: &str| name.starts_with("thread ") || name.starts_with("block ");
+        if let Some(most) = most {
+            // Blocks lie further apart than threads, and with them what they access.
+            let of_blocks = i64::from(apart.together == Together::Grid);
+            let own = places.iter().flatten().filter(|(name, _)| of_thread(name));
+            for (name, t) in own {
+                let of_block = name.starts_with("block ") && most < 1024;
+                let most = run.terms.int(if of_block { of_blocks } else { most });
+                let small = run.terms.cmp(CmpOp::Le, Ty::WORD, *t, most);
+                question.conditions.push(small);
+            }
+        }
+        if let Some(most) = most_of_arguments {
+            let (least, most) = (run.terms.int(0), run.terms.int(most));
+            for (_, t) in places[0].iter().filter(|(name, _)| !of_thread(name)) {
+                let small = run.terms.cmp(CmpOp::Le, Ty::WORD, *t, most);
+                let large = run.terms.cmp(CmpOp::Ge, Ty::WORD, *t, least);
+                question.conditions.extend([small, large]);
+            }
+        }
+        if let Said::Yes(values) = asked(&mut run.terms, question, time).0 {
+            found = Some((values, places, object));
+            break;
+        }
+    }
+    let (values, places, object) = found?;
+    let number = |t: Term| {
+        let free = || values.get(&format!("t{}", t.0)).copied().unwrap_or(0);
+        run.terms.constant(t).unwrap_or_else(free)
+    };
+    let threads = places.each_ref().map(|of| {
+        let at = |name: &str| {
+            ["x", "y", "z"].map(|axis| {
+                let name = format!("{name} {axis}");
+                let place = of.iter().find(|(n, _)| *n == name);
+                place.map_or(0, |(_, t)| number(*t) as u64)
+            })
+        };
+        WorkItem {
+            group: at("block"),
+            local: at("thread"),
+        }
+    });
+    let named = run.setting.places.iter().filter(|(name, t)| {
+        let Node::Symbol(id, _) = run.terms.node(*t) else {
+            return false;
+        };
+        let is_argument = run.terms.symbol(*id).origin == Origin::Argument;
+        is_argument && kernel.form.arguments.iter().any(|a| bare(a) == name)
+    });
+    let value = |(name, t): &(String, Term)| {
+        let value = values.get(&format!("t{}", t.0)).copied();
+        let given = kernel.form.arguments.iter().find(|a| bare(a) == name);
+        (given.unwrap_or(name).clone(), value.unwrap_or(1))
+    };
+    Some(Meeting {
+        arguments: named.map(value).collect(),
+        threads,
+        object,
+    })
+}
+
+fn bare(name: &str) -> &str {
+    name.strip_prefix('%').unwrap_or(name)
+}
+
+/// The model that a kernel is held against.
+fn model(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Cuda => "cuda",
+        Dialect::OpenCl => "opencl",
+        _ => "ptx",
+    }
+}
+
+/// Decides a launch exactly, `alone`: of the two threads; with the answer, the launch in words.
+fn exact(
+    kernel: Kernel<'_>,
+    property: Property,
+    sizes: Sizes,
+    meeting: &Meeting,
+    (alone, time): (bool, Duration),
+) -> Result<(String, verdict::Answer), String> {
+    let [block, grid] = [sizes.block, sizes.grid].map(|all| all.map(|n| n.unwrap_or(1)));
+    let dimensions = kernel.form.range.dimensions();
+    let global = [0, 1, 2].map(|d| block[d] * grid[d]);
+    let offset = kernel.form.range.offset();
+    let range = NdRange::new(
+        &global[..dimensions],
+        &block[..dimensions],
+        &offset[..dimensions],
+    )
+    .map_err(|error| error.to_string())?;
+    let mut text = format!("<<<{}, {}>>>", sizes_text(grid), sizes_text(block));
+    for (name, value) in &meeting.arguments {
+        text.push_str(&format!(" {name} = {value}"));
+    }
+    let launch = |most_elements: usize| Launch {
+        range,
+        arguments: meeting.arguments.clone(),
+        threads: alone.then(|| meeting.threads.to_vec()),
+        most_elements,
+    };
+    let object = alone.then_some(meeting.object.as_str());
+    let end = Instant::now() + time;
+    let mut last = Err("small launches were not tried in time".to_string());
+    for most in MOST_ELEMENTS {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        let answer = launched(kernel, property, launch(most), object, left)?;
+        let open = answer.verdict.reason().is_some();
+        last = Ok((text.clone(), answer));
+        if !open {
+            break;
+        }
+    }
+    last
+}
+
+/// Leaves of a test what is to one object, and no conditions. Values of other memory do not decide
+/// where its threads go, nor what they access there.
+fn slice(test: &mut LitmusTest, object: &str) {
+    (test.condition, test.filter) = (None, None);
+    test.observe.clear();
+    let program = &test.program;
+    let kept: Vec<bool> = (0..program.locations.len() as u16)
+        .map(|n| program.location(program.object(LocId(n))).name == object)
+        .collect();
+    let is_kept = |op: &Op| {
+        let base = op.address().and_then(Expr::base);
+        base.is_none_or(|loc| kept[usize::from(program.object(loc).0)])
+    };
+    let threads = program.threads.iter().map(|thread| {
+        let one = |(at, instr): (usize, &Instr)| match (instr.op.is_access(), instr.op.defines()) {
+            (true, _) if is_kept(&instr.op) => instr.op.clone(),
+            (true, Some(dst)) => Op::Assign {
+                dst,
+                value: Expr::Const(0),
+            },
+            (true, None) => Op::Branch {
+                cond: Expr::Const(0),
+                target: at + 1,
+            },
+            _ => instr.op.clone(),
+        };
+        thread.code.iter().enumerate().map(one).collect::<Vec<Op>>()
+    });
+    let threads: Vec<Vec<Op>> = threads.collect();
+    for (thread, code) in test.program.threads.iter_mut().zip(threads) {
+        for (instr, op) in thread.code.iter_mut().zip(code) {
+            instr.op = op;
+        }
+    }
+    for (location, kept) in test.program.locations.iter_mut().zip(kept) {
+        if let LocationKind::Object { init, .. } = &mut location.kind
+            && !kept
+        {
+            init.truncate(1);
+        }
+    }
+}
+
+/// Decides a launch exactly; of `object` alone, if one is given.
+fn launched(
+    kernel: Kernel<'_>,
+    property: Property,
+    launch: Launch,
+    object: Option<&str>,
+    time: Duration,
+) -> Result<verdict::Answer, String> {
+    let form = kernel.form;
+    let mut test = at(kernel.name, kernel.bytes, &form.test.name, launch)
+        .map_err(|errors| errors.first().map_or(String::new(), |d| d.message.clone()))?
+        .ok_or("the kernel cannot be read with a small launch")?;
+    if let Some(object) = object {
+        slice(&mut test, object);
+    }
+    let name = model(test.program.dialect);
+    let model = match load_shipped(name, &signature()) {
+        Some(Ok(model)) => model,
+        _ => return Err(format!("the model `{name}` cannot be read")),
+    };
+    let limits = ExactLimits {
+        bound: Some(64),
+        timeout: Some((time / 4).max(Duration::from_secs(2))),
+    };
+    let mut session = Session::new(&test, &model, Engine::Auto, limits, &[]);
+    let answer = match property {
+        Property::Race => session.race(),
+        Property::Divergence => session.undefined(),
+    };
+    let answer = answer.ok_or_else(|| format!("the model `{name}` says nothing of it"))?;
+    Ok(answer)
+}
+
+fn sizes_text(sizes: [u64; 3]) -> String {
+    match sizes {
+        [x, 1, 1] => x.to_string(),
+        [x, y, 1] => format!("({x}, {y})"),
+        [x, y, z] => format!("({x}, {y}, {z})"),
+    }
+}

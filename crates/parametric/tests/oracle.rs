@@ -1,0 +1,278 @@
+//! Random kernels, held against the exact engines at small launches: nothing that races there is
+//! proved race-free, and nothing that diverges there is proved uniform.
+//!
+//! `FENCEPOST_KERNELS=N` tries so many.
+#![cfg(feature = "z3")]
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use cat::model::load_shipped;
+use engine::skeleton::signature::signature;
+use engine::{Engine, Limits as ExactLimits};
+use parametric::{Answer, Kernel, Limits, Property, decide};
+use verdict::Verdict;
+use why::Session;
+
+/// Numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 33) % n
+    }
+
+    fn of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize].clone()
+    }
+}
+
+/// A kernel in CUDA C++ whose indices stay within 16 elements.
+struct Generator {
+    random: Random,
+    text: String,
+    depth: usize,
+    loops: usize,
+    values: usize,
+}
+
+impl Generator {
+    fn index(&mut self) -> String {
+        let mut all: Vec<String> = [
+            "t",
+            "t + 1",
+            "7 - t",
+            "t ^ 1",
+            "t / 2",
+            "t % 2",
+            "2 * t",
+            "i",
+            "i + 1",
+            "0",
+            "b",
+            "n - 1 - t",
+            "t & 2",
+        ]
+        .map(String::from)
+        .to_vec();
+        for n in 0..self.loops {
+            all.extend([format!("t + k{n}"), format!("t * k{n}"), format!("k{n}")]);
+            all.push(format!("t ^ k{n}"));
+        }
+        for n in 0..self.values {
+            all.push(format!("(v{n} & 3)"));
+        }
+        let index = self.random.of(&all);
+        format!("({index}) & 15")
+    }
+
+    fn place(&mut self) -> String {
+        let array = self.random.of(&["s", "s", "g", "h"]);
+        let index = self.index();
+        format!("{array}[{index}]")
+    }
+
+    fn condition(&mut self) -> String {
+        let mut all: Vec<String> = [
+            "t < 2",
+            "t == 0",
+            "t % 2 == 0",
+            "i < n",
+            "b == 0",
+            "t + 1 < blockDim.x",
+            "t >= 1",
+            "(t & 1) != 0",
+            "n > 3",
+        ]
+        .map(String::from)
+        .to_vec();
+        for n in 0..self.loops {
+            all.extend([
+                format!("t < k{n}"),
+                format!("t >= k{n}"),
+                format!("k{n} == 1"),
+            ]);
+        }
+        for n in 0..self.values {
+            all.push(format!("v{n} == 0"));
+        }
+        self.random.of(&all)
+    }
+
+    fn statement(&mut self) {
+        match self.random.below(12) {
+            0..=2 => {
+                let place = self.place();
+                let _ = writeln!(self.text, "{place} = t + 1;");
+            }
+            3 | 4 => {
+                let place = self.place();
+                let _ = writeln!(self.text, "x += {place};");
+            }
+            5 => {
+                let place = self.place();
+                let name = self.random.of(&["atomicAdd", "atomicAdd_block"]);
+                let _ = writeln!(self.text, "{name}(&{place}, 1);");
+            }
+            6 | 7 => self.text.push_str("__syncthreads();\n"),
+            8 if self.depth == 0 && self.random.below(2) == 0 => {
+                let condition = self.condition();
+                let place = self.place();
+                let before = self
+                    .random
+                    .of(&["", "WRITE"])
+                    .replace("WRITE", &format!("{place} = 7;"));
+                let _ = writeln!(self.text, "if ({condition}) {{ {before} return; }}");
+            }
+            8 if self.depth == 0 && self.values < 2 => {
+                let place = self.place();
+                let _ = writeln!(self.text, "int v{} = {place};", self.values);
+                self.values += 1;
+            }
+            9 | 10 if self.depth < 2 => {
+                let condition = self.condition();
+                let _ = writeln!(self.text, "if ({condition}) {{");
+                self.inside();
+                if self.random.below(3) == 0 {
+                    self.text.push_str("} else {\n");
+                    self.inside();
+                }
+                self.text.push_str("}\n");
+            }
+            11 if self.depth < 2 && self.loops < 2 => {
+                let n = self.loops;
+                let head = self.random.of(&[
+                    "int k = 0; k < 2; k++",
+                    "int k = 1; k < blockDim.x; k *= 2",
+                    "int k = blockDim.x / 2; k > 0; k /= 2",
+                    "int k = blockDim.x / 2; k > 0; k >>= 1",
+                    "int k = t; k < n; k += blockDim.x",
+                    "int k = i; k < n; k += blockDim.x * gridDim.x",
+                    "int k = 3; k >= 0; k -= 2",
+                    "unsigned k = 2; k != 0; k--",
+                ]);
+                let head = head
+                    .replace("k ", &format!("k{n} "))
+                    .replace("k+", &format!("k{n}+"));
+                let head = head.replace("k-", &format!("k{n}-"));
+                let _ = writeln!(self.text, "for ({head}) {{");
+                self.loops += 1;
+                self.inside();
+                self.loops -= 1;
+                self.text.push_str("}\n");
+            }
+            _ => {
+                let place = self.place();
+                let _ = writeln!(self.text, "{place} = x;");
+            }
+        }
+    }
+
+    fn inside(&mut self) {
+        self.depth += 1;
+        for _ in 0..=self.random.below(2) {
+            self.statement();
+        }
+        self.depth -= 1;
+    }
+}
+
+fn kernel(seed: u64) -> String {
+    let mut generator = Generator {
+        random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        text: String::new(),
+        depth: 0,
+        loops: 0,
+        values: 0,
+    };
+    generator.random.below(2);
+    for _ in 0..2 + generator.random.below(4) {
+        generator.statement();
+    }
+    let grid = 1 + generator.random.below(3);
+    let block = 1 + generator.random.below(if grid == 1 { 8 } else { 4 });
+    let n = generator.random.below(9);
+    format!(
+        "name = \"k{seed}\"\ndialect = \"cuda\"\n[memory]\ng = {{ type = \"int\", size = 16 }}\n\
+         h = {{ type = \"int\", size = 16 }}\n[kernel]\ngrid = {grid}\nblock = {block}\n\
+         regs = {{ n = {n} }}\ncode = '''\n__shared__ int s[16];\nint n;\nint t = threadIdx.x;\n\
+         int b = blockIdx.x;\nint i = blockIdx.x * blockDim.x + threadIdx.x;\nint x = 0;\n{}'''\n",
+        generator.text
+    )
+}
+
+/// What the exact engines say of a property in the launch of a file.
+fn exact(text: &str, property: Property) -> Option<bool> {
+    let tests = front::litmus::parse("kernel.toml", text.as_bytes()).ok()?;
+    let model = load_shipped("cuda", &signature())?.ok()?;
+    let limits = ExactLimits {
+        bound: Some(8),
+        timeout: Some(Duration::from_secs(2)),
+    };
+    let mut session = Session::new(&tests[0], &model, Engine::Auto, limits, &[]);
+    let answer = match property {
+        Property::Race => session.race()?,
+        Property::Divergence => session.undefined()?,
+    };
+    match answer.verdict {
+        Verdict::Racy => Some(true),
+        Verdict::Undefined => {
+            let fault = answer.fault?;
+            Some(fault.relation.contains("diverg"))
+        }
+        Verdict::RaceFree | Verdict::Defined => Some(false),
+        _ => None,
+    }
+}
+
+#[test]
+fn no_race_is_missed() {
+    let count = std::env::var("FENCEPOST_KERNELS").ok();
+    let count: u64 = count.and_then(|n| n.parse().ok()).unwrap_or(40);
+    let first: u64 = std::env::var("FENCEPOST_SEED")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(1);
+    let limits = Limits {
+        question: Duration::from_millis(500),
+        answer: Duration::from_secs(3),
+        ..Limits::default()
+    };
+    let mut tally = std::collections::BTreeMap::<String, u32>::new();
+    for seed in first..first + count {
+        let text = kernel(seed);
+        let forms = front::litmus::form::forms("kernel.toml", text.as_bytes());
+        let forms = forms.unwrap_or_else(|errors| panic!("{text}\n{errors:#?}"));
+        for property in [Property::Race, Property::Divergence] {
+            let truth = exact(&text, property);
+            for any in [false, true] {
+                let kernel = Kernel {
+                    form: &forms[0],
+                    name: "kernel.toml",
+                    bytes: text.as_bytes(),
+                };
+                // To try a suspicion takes most of the time.
+                let limits = Limits {
+                    tries: seed % 10 == 0,
+                    ..limits
+                };
+                let answer = decide(kernel, property, any, &limits);
+                let word = match &answer {
+                    Answer::Never { .. } => "never",
+                    Answer::Happens { .. } => "happens",
+                    Answer::Tried { .. } => "tried",
+                    Answer::Undecided { .. } => "undecided",
+                };
+                let key = format!("{property:?} any={any} {word} {truth:?}");
+                *tally.entry(key).or_default() += 1;
+                let wrong = matches!(answer, Answer::Never { .. }) && truth == Some(true);
+                assert!(!wrong, "{property:?} any={any}\n{text}\n{answer:?}");
+            }
+        }
+    }
+    println!("{tally:#?}");
+}
