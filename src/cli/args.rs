@@ -111,9 +111,10 @@ pub(super) struct Talk {
 // Options of the commands that take source files.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct SourceArgs {
-    /// How a kernel of a source file is launched (repeatable), as in 'K<<<2, 64>>>(in[128] = 1, n)':
-    /// only these launches are looked at [default: as a line `// fencepost: K<<<…>>>(…)` of the
-    /// file says, else chosen]
+    /// The launch of a kernel of a source file (repeatable), as in 'K<<<2, 64>>>(in[128] = 1, n)'
+    /// [default: that of a line `// fencepost: K<<<…>>>(…)` of the file, else a chosen one]. `check`
+    /// also takes `any` (race and divergence for every launch and input, needs Z3) and `given` (for
+    /// the file's launch and every content of memory)
     #[arg(long = "launch", value_name = "K<<<G,B>>>(args)")]
     pub(super) launches: Vec<String>,
     /// The language of source files whose names do not say it
@@ -122,6 +123,15 @@ pub(super) struct SourceArgs {
 }
 
 impl SourceArgs {
+    /// Whether the answers are for launches of any size, or for any content of memory.
+    pub(super) fn unknown(&self) -> Option<LaunchArg> {
+        match self.launches.as_slice() {
+            [one] if one == "any" => Some(LaunchArg::Any),
+            [one] if one == "given" => Some(LaunchArg::Given),
+            _ => None,
+        }
+    }
+
     /// How source files are read.
     pub(super) fn options(&self) -> source::Options {
         source::Options {
@@ -253,7 +263,7 @@ pub(super) struct SelectArgs {
 }
 
 /// The launches that answers about kernels are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LaunchArg {
     /// Every launch, with every input
     Any,
@@ -273,10 +283,6 @@ pub(super) struct CheckArgs {
     /// Answer this property of each test, whatever the test expects (repeatable)
     #[arg(long, value_name = "PROPERTY", conflicts_with = "all_properties", value_parser = PossibleValuesParser::new(PROPERTIES))]
     pub(super) property: Vec<String>,
-    /// Race and divergence of kernels, whatever their size: for every launch, or for the one that
-    /// each file gives (needs Z3)
-    #[arg(long, value_enum, value_name = "LAUNCH")]
-    pub(super) launch: Option<LaunchArg>,
     /// Stop after the first expectation that is not met, or defect
     #[arg(long, overrides_with = "no_fail_fast")]
     pub(super) fail_fast: bool,

@@ -23,7 +23,7 @@ use report::{AnswerLine, ReportSubject, counted};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
-    if let Some(launch) = args.launch {
+    if let Some(launch) = args.sources.unknown() {
         if !parametric::solver::IS_THERE {
             terminal.diagnose(&every_launch::without_solver());
             return exit::INVALID;
