@@ -515,8 +515,8 @@ error[unknown-key]: there is no option `buond`
 2 | buond = 8
   | ^^^^^
   |
-  = note: options: models, engine, bound, timeout, memory, jobs, mapping, format, reports, filter, paths, all-properties, \
-fail-fast, cache, cache-dir, profile
+  = note: options: models, engine, bound, timeout, memory, jobs, mapping, format, reports, filter, paths, kernels, \
+all-properties, fail-fast, cache, cache-dir, profile
   = help: did you mean `bound`?
 ";
         assert_eq!(values("jobs = 1\nbuond = 8\n", None).unwrap_err(), expected);
