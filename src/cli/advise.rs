@@ -35,7 +35,7 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> u8 {
 }
 
 /// Tests made of the same code, each under a model, with their goals.
-struct Group<'a> {
+struct AdviceGroup<'a> {
     units: Vec<(&'a Unit<'a>, Vec<Goal>)>,
 }
 
@@ -53,9 +53,9 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
     });
     selection.narrow(&mut units);
     run.open(&units, false)?;
-    let groups: Vec<Group<'_>> = (units.chunk_by(|a, b| a.path == b.path))
+    let groups: Vec<AdviceGroup<'_>> = (units.chunk_by(|a, b| a.path == b.path))
         .flat_map(groups)
-        .map(|units| Group {
+        .map(|units| AdviceGroup {
             units: units
                 .into_iter()
                 .map(|unit| (unit, goals(unit, args.repair)))
@@ -170,7 +170,7 @@ fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
 }
 
 /// Looks for the advice, and decides it again.
-fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<AdviceReport> {
+fn judge(group: &AdviceGroup<'_>, settings: &Settings, costs: &Costs) -> Decided<AdviceReport> {
     let path = group.units[0].0.path;
     let (mut tests, mut models): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     let with_goals: Vec<_> = group
@@ -336,7 +336,7 @@ fn item((of, without): &(Part, Without)) -> AdviceItem {
 /// Decides the proposed file by all engines: goals that it misses, and broken laws. It must confirm
 /// the search.
 fn confirmed(
-    group: &Group<'_>,
+    group: &AdviceGroup<'_>,
     wanted: &[(String, String, Vec<Goal>)],
     text: &str,
     settings: &Settings,

@@ -52,7 +52,7 @@ struct Values {
 }
 
 /// Reads one value into its place; the error states the expectation.
-type Read = fn(&mut Values, &Place<'_>, &DeValue<'_>) -> Result<(), String>;
+type Read = fn(&mut Values, &ConfigPlace<'_>, &DeValue<'_>) -> Result<(), String>;
 
 /// Every key.
 const KEYS: [(&str, Read); 16] = [
@@ -177,12 +177,12 @@ fn number(value: &DeValue<'_>, least: u32, most: u32) -> Result<u32, String> {
 }
 
 /// A file's place, seen from the current folder.
-struct Place<'a> {
+struct ConfigPlace<'a> {
     folder: &'a Path,
     name: &'a str,
 }
 
-impl Place<'_> {
+impl ConfigPlace<'_> {
     fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.folder.join(path)
     }
@@ -340,7 +340,7 @@ fn read(
     file: &Arc<SourceFile>,
     profile: Option<&str>,
 ) -> Result<Values, Vec<Diagnostic>> {
-    let place = Place {
+    let place = ConfigPlace {
         folder,
         name: &file.name,
     };
@@ -414,7 +414,7 @@ fn read(
 /// Reads one table of options.
 fn table(
     table: &DeTable<'_>,
-    place: &Place<'_>,
+    place: &ConfigPlace<'_>,
     values: &mut Values,
     is_root: bool,
     sink: &mut Sink,

@@ -28,7 +28,7 @@ use simt::{self, Launch, MachineMemory, RunOptions, Schedule, Scheduling};
 
 /// The options, checked.
 #[derive(Clone)]
-struct Plan {
+struct RunPlan {
     /// The memory is chosen per test.
     options: RunOptions,
     weak: bool,
@@ -55,7 +55,7 @@ struct Job<'a> {
 }
 
 /// The result of one test: the report, and the recording if wanted.
-struct Outcome {
+struct RunResult {
     report: Observations,
     recording: Option<Recording>,
 }
@@ -155,7 +155,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
             invalid(&plain.help(format!("there are {}", known.join(", "))))
         })?;
     }
-    let plan = Plan {
+    let plan = RunPlan {
         options,
         weak,
         mixed: args.early.is_none(),
@@ -213,7 +213,7 @@ fn weak(unit: &Unit<'_>) -> MachineMemory {
         .unwrap_or(MachineMemory::Weak)
 }
 
-fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
+fn judge(job: &Job<'_>, settings: &Settings, plan: &RunPlan) -> Decided<RunResult> {
     let start = Instant::now();
     let deadline = Deadline::after(settings.limits.timeout);
     let unit = &job.unit;
@@ -222,7 +222,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     } else {
         MachineMemory::Sc
     };
-    let plan = &Plan {
+    let plan = &RunPlan {
         options: RunOptions {
             memory,
             ..plan.options
@@ -274,7 +274,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
             return Err(reason.to_string());
         }
         // Half of the time is for what the model says of the runs.
-        let in_time = Plan {
+        let in_time = RunPlan {
             options: RunOptions {
                 timeout: deadline.share(2),
                 ..plan.options
@@ -378,7 +378,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         defects.extend(broken);
     }
     report.ms = settings.timings.then(|| milliseconds(start));
-    Decided::new(vec![Outcome { report, recording }], defects)
+    Decided::new(vec![RunResult { report, recording }], defects)
 }
 
 /// Whether a test expects something of runs, or that it hangs: that judges runs that do not finish.
@@ -455,7 +455,7 @@ fn runs(observation: &Observation, held: &ModelComparison, defect: bool) -> Vec<
 }
 
 /// How to see it again: by a recording, if there is one.
-fn again(plan: &Plan, recording: Option<&Recording>) -> Again {
+fn again(plan: &RunPlan, recording: Option<&Recording>) -> Again {
     let mut words = match (recording, &plan.how) {
         (Some(_), _) => format!(" --trace --schedule replay:{}", defect::SCHEDULE),
         (None, How::Random { runs, seed }) => format!(" --runs {runs} --seed {seed}"),
@@ -510,7 +510,7 @@ fn again(plan: &Plan, recording: Option<&Recording>) -> Again {
     }
 }
 
-fn observe(test: &LitmusTest, plan: &Plan) -> Result<Observation, String> {
+fn observe(test: &LitmusTest, plan: &RunPlan) -> Result<Observation, String> {
     let schedule = match &plan.how {
         How::Exhaustive => Schedule::Exhaustive,
         How::Random { runs, seed } => Schedule::Random {

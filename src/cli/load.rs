@@ -63,18 +63,18 @@ pub(super) fn load(
         .collect();
     // The search for files ends early, too.
     loaded.interrupted = stop::requested().is_some();
-    let mut take = |Found { path, below, .. }: Found, outcome: Outcome| match outcome {
-        Outcome::Tests(Tests { tests, warnings }) => {
+    let mut take = |Found { path, below, .. }: Found, outcome: FileResult| match outcome {
+        FileResult::Tests(Tests { tests, warnings }) => {
             loaded.diagnostics.extend(warnings);
             loaded.files.push(File { path, below, tests });
         }
-        Outcome::Invalid(diagnostics) => loaded.diagnostics.extend(diagnostics),
-        Outcome::Crashed(bytes, message) => loaded.crashes.push(Crash {
+        FileResult::Invalid(diagnostics) => loaded.diagnostics.extend(diagnostics),
+        FileResult::Crashed(bytes, message) => loaded.crashes.push(Crash {
             path,
             bytes,
             message,
         }),
-        Outcome::Interrupted => loaded.interrupted = true,
+        FileResult::Interrupted => loaded.interrupted = true,
     };
     // Starting a thread costs more than reading one small file. An input that may keep its reader
     // waiting gets one.
@@ -100,16 +100,16 @@ pub(super) fn load(
 }
 
 /// The result of one file.
-enum Outcome {
+enum FileResult {
     Tests(Tests),
     Invalid(Vec<Diagnostic>),
     Crashed(Vec<u8>, String),
     Interrupted,
 }
 
-fn read(found: &Found, options: &Options) -> Outcome {
+fn read(found: &Found, options: &Options) -> FileResult {
     if stop::requested().is_some() {
-        return Outcome::Interrupted;
+        return FileResult::Interrupted;
     }
     let name = match &found.file {
         Some(file) => file.to_string_lossy().into_owned(),
@@ -121,12 +121,12 @@ fn read(found: &Found, options: &Options) -> Outcome {
     };
     let bytes = match read {
         Ok(bytes) => bytes,
-        Err(error) => return Outcome::Invalid(vec![paths::unreadable(name.as_ref(), &error)]),
+        Err(error) => return FileResult::Invalid(vec![paths::unreadable(name.as_ref(), &error)]),
     };
     match panics::catch(|| seams::read_file(&name, &bytes, options)) {
-        Ok(Ok(tests)) => Outcome::Tests(tests),
-        Ok(Err(diagnostics)) => Outcome::Invalid(diagnostics),
-        Err(message) => Outcome::Crashed(bytes, message),
+        Ok(Ok(tests)) => FileResult::Tests(tests),
+        Ok(Err(diagnostics)) => FileResult::Invalid(diagnostics),
+        Err(message) => FileResult::Crashed(bytes, message),
     }
 }
 

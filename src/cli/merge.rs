@@ -30,7 +30,7 @@ const LARGEST: u64 = 4 << 30;
 
 /// The parts of an answer that are read.
 #[derive(Deserialize)]
-struct Answer {
+struct PartAnswer {
     path: String,
     test: String,
     model: String,
@@ -60,7 +60,7 @@ struct Observed {
     allowed: Option<bool>,
 }
 
-impl Answer {
+impl PartAnswer {
     fn happens(&self, events: &mut Events) {
         events.answered = true;
         events.defect |= self.defect.is_some();
@@ -84,15 +84,15 @@ impl Answer {
 }
 
 /// An answer at its place.
-struct Found<'t> {
-    answer: Answer,
+struct PlacedAnswer<'t> {
+    answer: PartAnswer,
     /// Without the part that states its place.
     line: &'t str,
     file: Arc<SourceFile>,
     span: Span,
 }
 
-impl Found<'_> {
+impl PlacedAnswer<'_> {
     /// The number of the answer in the whole run.
     fn number(&self) -> (usize, usize) {
         (self.answer.part.pair, self.answer.part.answer)
@@ -109,7 +109,7 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
             Err(diagnostic) => diagnostics.push(*diagnostic),
         }
     }
-    let mut all: Vec<Found<'_>> = Vec::new();
+    let mut all: Vec<PlacedAnswer<'_>> = Vec::new();
     for file in &sources {
         let (there, wrong) = read(file);
         all.extend(there);
@@ -126,7 +126,7 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
     if terminal.diagnose_all(&diagnostics) > 0 {
         return exit::INVALID;
     }
-    all.sort_by_key(Found::number);
+    all.sort_by_key(PlacedAnswer::number);
     let (mut text, mut events) = (String::new(), Events::default());
     for several in all.chunk_by(|a, b| a.number() == b.number()) {
         let lines: Vec<String> = several
@@ -141,7 +141,8 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
             }
         }
         // A test that ran in some place leaves no gap if it could not run in another.
-        let ran = |one: &&Found<'_>| one.answer.run().is_some_and(|(_, seed)| seed.is_some());
+        let ran =
+            |one: &&PlacedAnswer<'_>| one.answer.run().is_some_and(|(_, seed)| seed.is_some());
         let some = several.iter().any(|one| ran(&one));
         several
             .iter()
@@ -160,7 +161,7 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
 
 /// The answers of a file up to the first line that is none: a fault of one line is likely one of
 /// all.
-fn read(file: &Arc<SourceFile>) -> (Vec<Found<'_>>, Option<Box<Diagnostic>>) {
+fn read(file: &Arc<SourceFile>) -> (Vec<PlacedAnswer<'_>>, Option<Box<Diagnostic>>) {
     let (mut all, mut at) = (Vec::new(), 0);
     for text in file.text.split_inclusive('\n') {
         let line = text.trim_end();
@@ -240,9 +241,9 @@ fn found<'t>(
     file: &Arc<SourceFile>,
     line: &'t str,
     span: Span,
-) -> Result<Found<'t>, Box<Diagnostic>> {
+) -> Result<PlacedAnswer<'t>, Box<Diagnostic>> {
     let broken = |why: String| broken(file, span, why);
-    let answer: Answer = serde_json::from_str(line).map_err(|error| {
+    let answer: PartAnswer = serde_json::from_str(line).map_err(|error| {
         let why = error.to_string();
         broken(why.split(" at line").next().unwrap_or_default().to_owned())
     })?;
@@ -276,7 +277,7 @@ fn found<'t>(
             Diagnostic::error("wrong-part", file, span, why).label("was it changed?"),
         ));
     }
-    Ok(Found {
+    Ok(PlacedAnswer {
         answer,
         line,
         file: file.clone(),
@@ -287,8 +288,8 @@ fn found<'t>(
 type Judged = Result<(), Vec<Diagnostic>>;
 
 /// Whether all parts belong to one run.
-fn one_run(all: &[Found<'_>]) -> Judged {
-    let run = |one: &Found<'_>| {
+fn one_run(all: &[PlacedAnswer<'_>]) -> Judged {
+    let run = |one: &PlacedAnswer<'_>| {
         let PartOf {
             of, pairs, whole, ..
         } = &one.answer.part;
@@ -311,19 +312,19 @@ fn one_run(all: &[Found<'_>]) -> Judged {
 }
 
 /// Whether all answers of a pair are about its test and model.
-fn one_pair(all: &[Found<'_>]) -> Judged {
-    let pair = |one: &Found<'_>| {
+fn one_pair(all: &[PlacedAnswer<'_>]) -> Judged {
+    let pair = |one: &PlacedAnswer<'_>| {
         (
             one.answer.path.clone(),
             one.answer.test.clone(),
             one.answer.model.clone(),
         )
     };
-    let mut first: BTreeMap<usize, &Found<'_>> = BTreeMap::new();
+    let mut first: BTreeMap<usize, &PlacedAnswer<'_>> = BTreeMap::new();
     for one in all {
         let known = *first.entry(one.answer.part.pair).or_insert(one);
         if pair(known) != pair(one) {
-            let Answer {
+            let PartAnswer {
                 path, test, model, ..
             } = &known.answer;
             let message =
@@ -340,15 +341,15 @@ fn one_pair(all: &[Found<'_>]) -> Judged {
 }
 
 /// Whether no answer occurs twice, and no result of one run.
-fn disjoint(all: &[Found<'_>]) -> Judged {
-    let mut seen: BTreeMap<_, &Found<'_>> = BTreeMap::new();
+fn disjoint(all: &[PlacedAnswer<'_>]) -> Judged {
+    let mut seen: BTreeMap<_, &PlacedAnswer<'_>> = BTreeMap::new();
     for one in all {
         if one.answer.run().is_some_and(|(_, seed)| seed.is_none()) {
             // It was not run: that may be so in every part.
             continue;
         }
         if let Some(other) = seen.insert((one.number(), one.answer.run()), one) {
-            let Answer { test, model, .. } = &one.answer;
+            let PartAnswer { test, model, .. } = &one.answer;
             let message = format!("the answer about `{test}` under `{model}` is there twice");
             let note = format!("the other one is in `{}`", other.file.name);
             let diagnostic = Diagnostic::error("twice", &one.file, one.span, message)
@@ -361,7 +362,7 @@ fn disjoint(all: &[Found<'_>]) -> Judged {
 }
 
 /// Whether every answer is present.
-fn complete(all: &[Found<'_>]) -> Judged {
+fn complete(all: &[PlacedAnswer<'_>]) -> Judged {
     let Some(PartOf { of, pairs, .. }) = all.first().map(|one| one.answer.part.clone()) else {
         return Err(vec![Diagnostic::plain(
             "no-answers",

@@ -68,7 +68,7 @@ impl Target {
     }
 }
 
-struct Sink {
+struct ReportSink {
     target: Target,
     reporter: Box<dyn Reporter>,
 }
@@ -76,7 +76,7 @@ struct Sink {
 /// All reports of a run.
 #[derive(Default)]
 pub(super) struct Outputs {
-    sinks: Vec<Sink>,
+    sinks: Vec<ReportSink>,
     failures: Vec<Diagnostic>,
 }
 
@@ -88,7 +88,7 @@ impl Outputs {
         reports: &[(FormatArg, PathBuf)],
         human: &HumanOptions,
     ) -> Result<Outputs, Box<Diagnostic>> {
-        let sink = |target, format, human: &HumanOptions| Sink {
+        let sink = |target, format, human: &HumanOptions| ReportSink {
             target,
             reporter: reporter(format, human),
         };
@@ -218,7 +218,7 @@ impl Outputs {
 }
 
 /// Whether a write succeeded; a failure is noted, unless the reader has seen enough.
-fn told(sink: &Sink, written: io::Result<()>, failures: &mut Vec<Diagnostic>) -> bool {
+fn told(sink: &ReportSink, written: io::Result<()>, failures: &mut Vec<Diagnostic>) -> bool {
     match written {
         Ok(()) => true,
         Err(error) => {

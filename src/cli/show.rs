@@ -24,22 +24,22 @@ mod page;
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum PictureForm {
     Svg,
     Dot,
     Html,
 }
 
-impl Form {
+impl PictureForm {
     /// By the file's name; without a file, SVG.
-    fn of(output: Option<&Path>) -> Result<Form, Box<Diagnostic>> {
+    fn of(output: Option<&Path>) -> Result<PictureForm, Box<Diagnostic>> {
         let Some(path) = output else {
-            return Ok(Form::Svg);
+            return Ok(PictureForm::Svg);
         };
         match path.extension().and_then(|e| e.to_str()) {
-            Some("svg") => Ok(Form::Svg),
-            Some("dot" | "gv") => Ok(Form::Dot),
-            Some("html" | "htm") => Ok(Form::Html),
+            Some("svg") => Ok(PictureForm::Svg),
+            Some("dot" | "gv") => Ok(PictureForm::Dot),
+            Some("html" | "htm") => Ok(PictureForm::Html),
             _ => {
                 let message = format!("no picture can be written to `{}`", path.display());
                 let help = "give it a name that ends in .svg, .dot or .html";
@@ -62,8 +62,8 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         exit::INVALID
     };
     let form = match args.lowered {
-        true => Form::Svg,
-        false => Form::of(args.output.as_deref()).map_err(|d| refuse(&d))?,
+        true => PictureForm::Svg,
+        false => PictureForm::of(args.output.as_deref()).map_err(|d| refuse(&d))?,
     };
     let mut run = Run::new(terminal, &args.question, ReportSubject::Others)?;
     run.sources = args.sources.options();
@@ -80,11 +80,11 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         return written(terminal, args.output.as_ref(), &text, run.events.code());
     }
     let mut units = run.plan(&files, |test, model| question(args, test, model));
-    if form != Form::Html && args.question.models.is_empty() {
+    if form != PictureForm::Html && args.question.models.is_empty() {
         // Without a choice: the first of the test's models.
         units.truncate(1);
     }
-    if form != Form::Html && units.len() > 1 {
+    if form != PictureForm::Html && units.len() > 1 {
         let named: Vec<_> = units.iter().map(|u| u.model.label.as_str()).collect();
         let message = format!(
             "one picture shows one model, and there are {}: {}",
@@ -99,7 +99,7 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
     for unit in &units {
         known(&args.relations, &unit.model).map_err(|d| refuse(&d))?;
     }
-    if form == Form::Html {
+    if form == PictureForm::Html {
         let shown = page::of(&mut run, &units);
         let code = run.events.code();
         return match shown {
@@ -141,7 +141,7 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         .iter()
         .map(|subject| Scene::new(subject, &choice))
         .collect();
-    let text = if form == Form::Dot {
+    let text = if form == PictureForm::Dot {
         dot::several(&scenes)
     } else {
         svg::stacked(&scenes)

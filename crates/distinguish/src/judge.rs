@@ -50,7 +50,7 @@ pub struct Judge {
     /// The writes that each read may read from.
     readable: Rows,
     /// The possible choices for each free order, and the current ones.
-    orders: Vec<OrderChoices>,
+    orders: Vec<LetterChoices>,
     chosen: Vec<Rows>,
     /// For each order, the axioms that require pairs of it, if other pairs bring no advantage
     /// ([`least`]).
@@ -59,7 +59,7 @@ pub struct Judge {
 
 /// A free order, its bounds, and its possible choices.
 #[derive(Clone, Debug)]
-struct OrderChoices {
+struct LetterChoices {
     free: FreeId,
     within: Rows,
     containing: Rows,
@@ -270,7 +270,7 @@ impl Judge {
                 bound(free.containing),
                 bound(free.covering),
             );
-            let known = |w: &OrderChoices| {
+            let known = |w: &LetterChoices| {
                 w.within == within && w.containing == containing && w.covering == covering
             };
             if !self
@@ -289,7 +289,7 @@ impl Judge {
                     (0..n).for_each(|r| order[r] &= within[r]);
                 }
                 all.retain(|order| is_acyclic(order));
-                let ways = OrderChoices {
+                let ways = LetterChoices {
                     free: FreeId(f as u32),
                     within,
                     containing,
@@ -437,7 +437,7 @@ impl Judge {
             return self.grows(last);
         }
         for i in 0..self.orders[next].all.len() {
-            let OrderChoices { free, all, .. } = &self.orders[next];
+            let LetterChoices { free, all, .. } = &self.orders[next];
             if *free == self.model.finals && !leaves_last(&all[i], last) {
                 continue;
             }
@@ -470,7 +470,7 @@ impl Judge {
             grown.push((i, rows));
             (0..n).for_each(|r| rows[r] |= asked[r]);
             close(&mut rows[..n]);
-            let OrderChoices { free, within, .. } = &self.orders[i];
+            let LetterChoices { free, within, .. } = &self.orders[i];
             let fits = (0..n).all(|r| asked[r] & !within[r] == 0) && is_acyclic(&rows[..n]);
             (0..n).for_each(|r| rows[r] &= within[r]);
             if !fits || *free == self.model.finals && !leaves_last(&rows[..n], last) {

@@ -17,7 +17,7 @@ pub fn parse(
     names: &FxHashMap<String, Term>,
     terms: &mut Terms,
 ) -> Result<Term, String> {
-    let mut parser = Parser {
+    let mut parser = AssumptionParser {
         rest: text,
         names,
         terms,
@@ -31,7 +31,7 @@ pub fn parse(
     Ok(parser.terms.truth(term))
 }
 
-struct Parser<'a> {
+struct AssumptionParser<'a> {
     rest: &'a str,
     names: &'a FxHashMap<String, Term>,
     terms: &'a mut Terms,
@@ -51,7 +51,7 @@ const LEVELS: [&[&str]; 6] = [
 /// How deep parentheses may be nested.
 const DEEPEST: u32 = 100;
 
-impl Parser<'_> {
+impl AssumptionParser<'_> {
     fn level(&mut self, level: usize) -> Result<Term, String> {
         let Some(operators) = LEVELS.get(level) else {
             return self.atom();

@@ -13,7 +13,7 @@ use crate::term::{Node, SymbolId, Term, Terms};
 
 const SORT: &str = "(_ BitVec 64)";
 
-struct Words<'a> {
+struct WordTerms<'a> {
     terms: &'a Terms,
     text: String,
     values: FxHashMap<Term, String>,
@@ -23,7 +23,7 @@ struct Words<'a> {
 
 /// The question whether all of the conditions can hold.
 pub fn question(terms: &Terms, all: &[Term]) -> String {
-    let mut words = Words {
+    let mut words = WordTerms {
         terms,
         text: String::new(),
         values: FxHashMap::default(),
@@ -58,7 +58,7 @@ fn extended(ty: Ty, x: &str) -> String {
     }
 }
 
-impl Words<'_> {
+impl WordTerms<'_> {
     fn condition(&mut self, t: Term) -> String {
         match self.terms.node(t).clone() {
             Node::Const(v) => (v != 0).to_string(),

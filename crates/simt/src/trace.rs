@@ -28,7 +28,7 @@ pub fn trace(test: &LitmusTest, events: &[RunEvent]) -> String {
     // The indices of instructions refer to the code that ran.
     let ran = taken_apart(test).ok().and_then(|(apart, _)| apart);
     let program = &ran.as_ref().unwrap_or(test).program;
-    let effects = Effects::new(test, program, events);
+    let effects = StepEffects::new(test, program, events);
     let width = program
         .threads
         .iter()
@@ -98,7 +98,7 @@ pub fn trace(test: &LitmusTest, events: &[RunEvent]) -> String {
 }
 
 /// The effects of events, in words.
-struct Effects<'p> {
+struct StepEffects<'p> {
     program: &'p Program,
     memory: Memory,
     names: Vec<String>,
@@ -107,8 +107,8 @@ struct Effects<'p> {
     writes: Vec<(WriteId, i64)>,
 }
 
-impl<'p> Effects<'p> {
-    fn new(test: &LitmusTest, program: &'p Program, events: &[RunEvent]) -> Effects<'p> {
+impl<'p> StepEffects<'p> {
+    fn new(test: &LitmusTest, program: &'p Program, events: &[RunEvent]) -> StepEffects<'p> {
         let memory = Memory::new(program);
         let cells = memory
             .cells
@@ -121,7 +121,7 @@ impl<'p> Effects<'p> {
             RunEvent::Write { source, value, .. } => Some((*source, *value)),
             _ => None,
         });
-        Effects {
+        StepEffects {
             program,
             cells,
             names: location_names(test),

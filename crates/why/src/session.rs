@@ -70,7 +70,7 @@ pub struct Session<'a> {
 
 /// One question, before bounds and engines.
 #[derive(Clone, Debug)]
-struct Question {
+struct BoundedQuestion {
     /// Reachability: whether the question is about the violation of the condition.
     condition: Option<bool>,
     complete: bool,
@@ -81,11 +81,11 @@ struct Question {
     negative: Verdict,
 }
 
-impl Question {
+impl BoundedQuestion {
     /// Is there a complete execution, one that satisfies or violates the condition?
-    fn reachability(condition: Option<bool>) -> Question {
+    fn reachability(condition: Option<bool>) -> BoundedQuestion {
         let (positive, negative) = (Verdict::Allowed, Verdict::Forbidden);
-        Question {
+        BoundedQuestion {
             condition,
             complete: true,
             flags: None,
@@ -96,9 +96,9 @@ impl Question {
     }
 
     /// Does one of these flags mark some execution, as a race?
-    fn race(flags: Vec<usize>) -> Question {
+    fn race(flags: Vec<usize>) -> BoundedQuestion {
         let (positive, negative) = (Verdict::Racy, Verdict::RaceFree);
-        Question {
+        BoundedQuestion {
             condition: None,
             complete: false,
             flags: Some(flags),
@@ -109,11 +109,11 @@ impl Question {
     }
 
     /// Does one of these flags mark some execution, as undefined?
-    fn undefined(flags: Vec<usize>) -> Question {
-        Question {
+    fn undefined(flags: Vec<usize>) -> BoundedQuestion {
+        BoundedQuestion {
             positive: Verdict::Undefined,
             negative: Verdict::Defined,
-            ..Question::race(flags)
+            ..BoundedQuestion::race(flags)
         }
     }
 }
@@ -233,7 +233,7 @@ impl<'a> Session<'a> {
             session.detail = self.detail;
             return session.reachability(None, negate);
         }
-        let answer = self.answer(&Question::reachability(Some(negate)));
+        let answer = self.answer(&BoundedQuestion::reachability(Some(negate)));
         self.for_all_implementations(answer)
     }
 
@@ -256,14 +256,14 @@ impl<'a> Session<'a> {
         if !may_be || task.observed.is_empty() {
             return false;
         }
-        let query = self.query(&task, &Question::reachability(None));
+        let query = self.query(&task, &BoundedQuestion::reachability(None));
         matches!(self.ask(bound, &query, deadline).0, Reply::No)
     }
 
     /// Does some consistent execution race? `None` if the model has no race flag.
     pub fn race(&mut self) -> Option<Answer> {
         let flags = self.flags(TestEffect::Race)?;
-        let answer = self.marked(Question::race(flags));
+        let answer = self.marked(BoundedQuestion::race(flags));
         Some(self.for_all_implementations(answer))
     }
 
@@ -291,7 +291,7 @@ impl<'a> Session<'a> {
         if let Some(known) = known {
             return Some(known.clone());
         }
-        let answer = self.marked(Question::undefined(flags));
+        let answer = self.marked(BoundedQuestion::undefined(flags));
         let answer = self.for_all_implementations(answer);
         if answer.verdict.reason().is_none() {
             self.undefined = Some(answer.clone());
@@ -305,9 +305,9 @@ impl<'a> Session<'a> {
         let flags = self
             .flags(TestEffect::Undefined)
             .filter(|_| self.never_undefined().is_none())?;
-        let question = Question {
+        let question = BoundedQuestion {
             but_races: true,
-            ..Question::undefined(flags)
+            ..BoundedQuestion::undefined(flags)
         };
         let answer = self.marked(question);
         Some(self.for_all_implementations(answer))
@@ -316,12 +316,12 @@ impl<'a> Session<'a> {
     /// Asks for executions that a flag marks. In a host program, a command runs only after others
     /// have ended. If only executions in which some thread never ends show the flag, the question
     /// goes to the part of the program that runs without that thread's end.
-    fn marked(&mut self, question: Question) -> Answer {
+    fn marked(&mut self, question: BoundedQuestion) -> Answer {
         let program = &self.test.program;
         if program.host.is_none() {
             return self.answer(&question);
         }
-        let ended = self.answer(&Question {
+        let ended = self.answer(&BoundedQuestion {
             complete: true,
             ..question.clone()
         });
@@ -361,7 +361,7 @@ impl<'a> Session<'a> {
 
     /// The answer by the part of the program that can run without the rest; `None` if that is not
     /// known.
-    fn of_parts(&mut self, question: &Question) -> Option<Answer> {
+    fn of_parts(&mut self, question: &BoundedQuestion) -> Option<Answer> {
         let deadline = self.deadline();
         let mut all: Option<Answer> = None;
         for part in liveness::parts(&self.test.program)? {
@@ -461,7 +461,7 @@ impl<'a> Session<'a> {
                 .collect::<Vec<_>>()
                 .join(" ");
             let explain = std::mem::replace(&mut self.explain, false);
-            let answer = self.marked(Question::undefined(flags));
+            let answer = self.marked(BoundedQuestion::undefined(flags));
             self.explain = explain;
             answer.fault.map(|fault| {
                 let at = fault

@@ -16,21 +16,21 @@ use verdict::Answer;
 const HEAD: &str = "fencepost-verdicts 1 ";
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct WrittenEntry<'a> {
     key: String,
     answers: &'a [Option<Answer>],
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct KeptEntry {
     key: String,
     answers: Vec<Option<Answer>>,
 }
 
 /// The file's content.
 pub(super) fn write(key: &Key, answers: &[Option<Answer>]) -> io::Result<Vec<u8>> {
-    let body = serde_json::to_vec(&Written {
+    let body = serde_json::to_vec(&WrittenEntry {
         key: key.to_string(),
         answers,
     })?;
@@ -53,7 +53,7 @@ pub(super) fn read(
     if sum != hex(&sha256(body)).as_bytes() {
         return Err("is cut off or was changed: its checksum is another one");
     }
-    let kept: Kept = serde_json::from_slice(body).map_err(|_| "cannot be understood")?;
+    let kept: KeptEntry = serde_json::from_slice(body).map_err(|_| "cannot be understood")?;
     if kept.key != key.to_string() || kept.answers.len() != questions {
         return Err("belongs to another question");
     }

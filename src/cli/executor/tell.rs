@@ -1,6 +1,6 @@
 //! Puts the executor's observations into a report.
 
-use super::{How, Plan};
+use super::{How, RunPlan};
 use operational::{self, Faults, ModelComparison};
 use program::litmus::LitmusTest;
 use report::{
@@ -11,7 +11,7 @@ use simt::{self, MachineMemory, Scheduling, record};
 use verdict::Verdict;
 
 /// The machine, in words.
-pub(super) fn machine(plan: &Plan, mixed: bool) -> String {
+pub(super) fn machine(plan: &RunPlan, mixed: bool) -> String {
     let options = &plan.options;
     let mut text = memory(plan, mixed);
     if options.scheduling != Scheduling::Independent {
@@ -29,7 +29,7 @@ pub(super) fn machine(plan: &Plan, mixed: bool) -> String {
     text
 }
 
-fn memory(plan: &Plan, mixed: bool) -> String {
+fn memory(plan: &RunPlan, mixed: bool) -> String {
     let early = match (plan.options.memory, &plan.how, plan.mixed) {
         (MachineMemory::Sc, ..) => return "sequentially consistent memory".into(),
         (memory, ..) if !memory.binds() => {
@@ -52,7 +52,7 @@ fn memory(plan: &Plan, mixed: bool) -> String {
 pub(super) fn tell(
     report: &mut Observations,
     test: &LitmusTest,
-    plan: &Plan,
+    plan: &RunPlan,
     observation: &Observation,
 ) {
     report.stops = observation
@@ -85,7 +85,7 @@ pub(super) fn tell(
 pub(super) fn fill(
     report: &mut Observations,
     test: &LitmusTest,
-    plan: &Plan,
+    plan: &RunPlan,
     observation: &Observation,
     held: &ModelComparison,
 ) -> Option<String> {
@@ -170,7 +170,7 @@ pub(super) fn hazards(
 }
 
 /// A run in words, if wanted.
-fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> Option<String> {
+fn trace(test: &LitmusTest, plan: &RunPlan, recorded: &Recorded) -> Option<String> {
     let told = || match simt::replay(test, &plan.options, recorded) {
         Ok(observation) => simt::trace(test, &observation.events),
         Err(why) => why,

@@ -30,7 +30,7 @@ use program::dialect::DIALECTS;
 
 /// A subject of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum FilterKey {
     Name,
     Path,
     Tag,
@@ -43,16 +43,16 @@ enum Key {
 }
 
 /// Every key with its name.
-const KEYS: [(&str, Key); 9] = [
-    ("name", Key::Name),
-    ("path", Key::Path),
-    ("tag", Key::Tag),
-    ("feature", Key::Feature),
-    ("dialect", Key::Dialect),
-    ("model", Key::Model),
-    ("property", Key::Property),
-    ("expected", Key::Expected),
-    ("verdict", Key::Verdict),
+const KEYS: [(&str, FilterKey); 9] = [
+    ("name", FilterKey::Name),
+    ("path", FilterKey::Path),
+    ("tag", FilterKey::Tag),
+    ("feature", FilterKey::Feature),
+    ("dialect", FilterKey::Dialect),
+    ("model", FilterKey::Model),
+    ("property", FilterKey::Property),
+    ("expected", FilterKey::Expected),
+    ("verdict", FilterKey::Verdict),
 ];
 
 /// The expectation of a question without one.
@@ -70,14 +70,14 @@ const VERDICTS: [&str; 9] = [
     "undecided",
 ];
 
-impl Key {
+impl FilterKey {
     /// Its possible words; `None`: any.
     fn words(self) -> Option<Vec<&'static str>> {
         match self {
-            Key::Dialect => Some(DIALECTS.iter().map(|row| row.name).collect()),
-            Key::Feature => Some(FEATURES.iter().map(|f| f.0).collect()),
-            Key::Verdict => Some(VERDICTS.to_vec()),
-            Key::Expected => {
+            FilterKey::Dialect => Some(DIALECTS.iter().map(|row| row.name).collect()),
+            FilterKey::Feature => Some(FEATURES.iter().map(|f| f.0).collect()),
+            FilterKey::Verdict => Some(VERDICTS.to_vec()),
+            FilterKey::Expected => {
                 let decided = VERDICTS.into_iter().filter(|word| *word != "undecided");
                 Some(decided.chain(["required", NOTHING]).collect())
             }
@@ -103,18 +103,18 @@ impl Match {
 }
 
 #[derive(Clone, Debug)]
-enum Expr {
-    And(Vec<Expr>),
-    Or(Vec<Expr>),
-    Not(Box<Expr>),
-    Is(Key, Match),
+enum FilterExpr {
+    And(Vec<FilterExpr>),
+    Or(Vec<FilterExpr>),
+    Not(Box<FilterExpr>),
+    Is(FilterKey, Match),
 }
 
-impl Expr {
+impl FilterExpr {
     /// Whether it holds; `None`: it depends on facts that are not known yet.
-    fn eval(&self, facts: &dyn Fn(Key, &Match) -> Option<bool>) -> Option<bool> {
+    fn eval(&self, facts: &dyn Fn(FilterKey, &Match) -> Option<bool>) -> Option<bool> {
         // As Kleene: known parts may decide alone.
-        let all = |parts: &[Expr], decisive: bool| {
+        let all = |parts: &[FilterExpr], decisive: bool| {
             let mut open = false;
             for part in parts {
                 match part.eval(facts) {
@@ -126,17 +126,17 @@ impl Expr {
             (!open).then_some(!decisive)
         };
         match self {
-            Expr::And(parts) => all(parts, false),
-            Expr::Or(parts) => all(parts, true),
-            Expr::Not(part) => part.eval(facts).map(|truth| !truth),
-            Expr::Is(key, wanted) => facts(*key, wanted),
+            FilterExpr::And(parts) => all(parts, false),
+            FilterExpr::Or(parts) => all(parts, true),
+            FilterExpr::Not(part) => part.eval(facts).map(|truth| !truth),
+            FilterExpr::Is(key, wanted) => facts(*key, wanted),
         }
     }
 }
 
 /// A filter.
 #[derive(Clone, Debug)]
-pub(super) struct Filter(Expr);
+pub(super) struct Filter(FilterExpr);
 
 impl Filter {
     /// Reads a filter; `origin` is the name of its text in messages.
@@ -152,41 +152,41 @@ impl Filter {
         question: Option<&Question>,
         verdict: Option<&str>,
     ) -> bool {
-        let facts = |key: Key, wanted: &Match| {
+        let facts = |key: FilterKey, wanted: &Match| {
             let is = |value: &str| Some(wanted.holds(value));
             match key {
-                Key::Name => is(&unit.test.name),
-                Key::Path => is(unit.path),
-                Key::Tag => Some(unit.test.tags.iter().any(|tag| wanted.holds(tag))),
+                FilterKey::Name => is(&unit.test.name),
+                FilterKey::Path => is(unit.path),
+                FilterKey::Tag => Some(unit.test.tags.iter().any(|tag| wanted.holds(tag))),
                 // For the program as written, not as a mapping lowered it.
-                Key::Feature => Some(
+                FilterKey::Feature => Some(
                     FEATURES
                         .iter()
                         .any(|f| wanted.holds(f.0) && (f.2)(&unit.source.program)),
                 ),
-                Key::Dialect => is(unit.source.program.dialect.name()),
-                Key::Model => is(&unit.model.label),
-                Key::Property => question.and_then(|q| is(&q.property.to_string())),
-                Key::Expected => question.and_then(|q| is(q.expected.unwrap_or(NOTHING))),
-                Key::Verdict => verdict.and_then(is),
+                FilterKey::Dialect => is(unit.source.program.dialect.name()),
+                FilterKey::Model => is(&unit.model.label),
+                FilterKey::Property => question.and_then(|q| is(&q.property.to_string())),
+                FilterKey::Expected => question.and_then(|q| is(q.expected.unwrap_or(NOTHING))),
+                FilterKey::Verdict => verdict.and_then(is),
             }
         };
         self.0.eval(&facts) != Some(false)
     }
 }
 
-impl fmt::Display for Expr {
+impl fmt::Display for FilterExpr {
     /// With all parentheses; for tests.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |f: &mut fmt::Formatter<'_>, parts: &[Expr], word: &str| {
-            let parts: Vec<_> = parts.iter().map(Expr::to_string).collect();
+        let list = |f: &mut fmt::Formatter<'_>, parts: &[FilterExpr], word: &str| {
+            let parts: Vec<_> = parts.iter().map(FilterExpr::to_string).collect();
             write!(f, "({})", parts.join(word))
         };
         match self {
-            Expr::And(parts) => list(f, parts, " and "),
-            Expr::Or(parts) => list(f, parts, " or "),
-            Expr::Not(part) => write!(f, "not {part}"),
-            Expr::Is(key, wanted) => {
+            FilterExpr::And(parts) => list(f, parts, " and "),
+            FilterExpr::Or(parts) => list(f, parts, " or "),
+            FilterExpr::Not(part) => write!(f, "not {part}"),
+            FilterExpr::Is(key, wanted) => {
                 let name = KEYS
                     .iter()
                     .find(|row| row.1 == *key)
@@ -207,9 +207,9 @@ mod tests {
     fn truth(text: &str, verdict: Option<&str>) -> Option<bool> {
         let Filter(expr) = Filter::parse("--filter", text).unwrap();
         expr.eval(&|key, wanted| match key {
-            Key::Name => Some(wanted.holds("MP+rel+acq")),
-            Key::Model => Some(wanted.holds("ptx")),
-            Key::Verdict => verdict.map(|v| wanted.holds(v)),
+            FilterKey::Name => Some(wanted.holds("MP+rel+acq")),
+            FilterKey::Model => Some(wanted.holds("ptx")),
+            FilterKey::Verdict => verdict.map(|v| wanted.holds(v)),
             _ => Some(false),
         })
     }

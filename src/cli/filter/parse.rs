@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use super::pattern::Pattern;
-use super::{Expr, KEYS, Key, Match};
+use super::{FilterExpr, FilterKey, KEYS, Match};
 use diag::{Cursor, Diagnostic, MAX_NESTING, SourceFile, Span};
 
 const OPERATORS: &str = "`=`, `!=`, `~` or `!~`";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token<'a> {
+enum FilterToken<'a> {
     Word(&'a str),
     /// In quotes: never a keyword.
     Quoted(&'a str),
@@ -25,15 +25,15 @@ enum Token<'a> {
 type Fail = Box<Diagnostic>;
 
 /// Reads a whole filter.
-pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Expr, Fail> {
-    let mut parser = Parser {
+pub(super) fn parse(file: &Arc<SourceFile>) -> Result<FilterExpr, Fail> {
+    let mut parser = FilterParser {
         file,
         tokens: Cursor::new(lex(file)?),
     };
     let expr = parser.expr()?;
     match parser.tokens.peek() {
-        Token::End => Ok(expr),
-        Token::Close => Err(parser.wrong("this `)` closes nothing", "")),
+        FilterToken::End => Ok(expr),
+        FilterToken::Close => Err(parser.wrong("this `)` closes nothing", "")),
         _ => Err(parser.wrong(
             "two conditions side by side",
             "expected `and` or `or` between them",
@@ -41,7 +41,7 @@ pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Expr, Fail> {
     }
 }
 
-fn lex(file: &Arc<SourceFile>) -> Result<Vec<diag::Token<Token<'_>>>, Fail> {
+fn lex(file: &Arc<SourceFile>) -> Result<Vec<diag::Token<FilterToken<'_>>>, Fail> {
     let text = file.text.as_str();
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -49,21 +49,21 @@ fn lex(file: &Arc<SourceFile>) -> Result<Vec<diag::Token<Token<'_>>>, Fail> {
         rest = rest.trim_start();
         let start = text.len() - rest.len();
         let Some(first) = rest.chars().next() else {
-            tokens.push(diag::Token::new(Token::End, start..start));
+            tokens.push(diag::Token::new(FilterToken::End, start..start));
             return Ok(tokens);
         };
         let operator = ["!=", "!~", "=", "~"]
             .into_iter()
             .find(|op| rest.starts_with(op));
         let (token, length) = match first {
-            '(' => (Token::Open, 1),
-            ')' => (Token::Close, 1),
+            '(' => (FilterToken::Open, 1),
+            ')' => (FilterToken::Close, 1),
             _ if operator.is_some() => {
                 let operator = operator.unwrap_or_default();
-                (Token::Operator(operator), operator.len())
+                (FilterToken::Operator(operator), operator.len())
             }
             '"' | '\'' => match rest[1..].find(first) {
-                Some(end) => (Token::Quoted(&rest[1..=end]), end + 2),
+                Some(end) => (FilterToken::Quoted(&rest[1..=end]), end + 2),
                 None => {
                     let span = Span::new(start, text.len());
                     let plain =
@@ -80,7 +80,7 @@ fn lex(file: &Arc<SourceFile>) -> Result<Vec<diag::Token<Token<'_>>>, Fail> {
                     true => rest[..end].strip_suffix('!').unwrap_or(&rest[..end]),
                     false => &rest[..end],
                 };
-                (Token::Word(word), word.len())
+                (FilterToken::Word(word), word.len())
             }
         };
         tokens.push(diag::Token::new(token, start..start + length));
@@ -88,19 +88,19 @@ fn lex(file: &Arc<SourceFile>) -> Result<Vec<diag::Token<Token<'_>>>, Fail> {
     }
 }
 
-struct Parser<'a> {
+struct FilterParser<'a> {
     file: &'a Arc<SourceFile>,
-    tokens: Cursor<Token<'a>>,
+    tokens: Cursor<FilterToken<'a>>,
 }
 
-impl<'a> Parser<'a> {
-    fn next(&mut self) -> (Token<'a>, Span) {
+impl<'a> FilterParser<'a> {
+    fn next(&mut self) -> (FilterToken<'a>, Span) {
         let token = self.tokens.advance();
         (token.kind, Span::new(token.range.start, token.range.end))
     }
 
     fn is(&self, keyword: &str) -> bool {
-        self.tokens.peek() == Token::Word(keyword)
+        self.tokens.peek() == FilterToken::Word(keyword)
     }
 
     fn wrong(&self, message: &str, label: &str) -> Fail {
@@ -116,20 +116,20 @@ impl<'a> Parser<'a> {
         )
     }
 
-    fn expr(&mut self) -> Result<Expr, Fail> {
-        self.list("or", Parser::term, Expr::Or)
+    fn expr(&mut self) -> Result<FilterExpr, Fail> {
+        self.list("or", FilterParser::term, FilterExpr::Or)
     }
 
-    fn term(&mut self) -> Result<Expr, Fail> {
-        self.list("and", Parser::factor, Expr::And)
+    fn term(&mut self) -> Result<FilterExpr, Fail> {
+        self.list("and", FilterParser::factor, FilterExpr::And)
     }
 
     fn list(
         &mut self,
         keyword: &str,
-        part: fn(&mut Self) -> Result<Expr, Fail>,
-        all: fn(Vec<Expr>) -> Expr,
-    ) -> Result<Expr, Fail> {
+        part: fn(&mut Self) -> Result<FilterExpr, Fail>,
+        all: fn(Vec<FilterExpr>) -> FilterExpr,
+    ) -> Result<FilterExpr, Fail> {
         let first = part(self)?;
         let mut parts = vec![first];
         while self.is(keyword) {
@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn factor(&mut self) -> Result<Expr, Fail> {
+    fn factor(&mut self) -> Result<FilterExpr, Fail> {
         if !self.tokens.descend() {
             return Err(self.wrong(
                 "this filter is nested too deeply",
@@ -155,15 +155,15 @@ impl<'a> Parser<'a> {
         Ok(expr)
     }
 
-    fn inner(&mut self) -> Result<Expr, Fail> {
+    fn inner(&mut self) -> Result<FilterExpr, Fail> {
         if self.is("not") {
             self.next();
-            return Ok(Expr::Not(Box::new(self.factor()?)));
+            return Ok(FilterExpr::Not(Box::new(self.factor()?)));
         }
-        if self.tokens.peek() == Token::Open {
+        if self.tokens.peek() == FilterToken::Open {
             let (_, open) = self.next();
             let expr = self.expr()?;
-            if self.tokens.peek() != Token::Close {
+            if self.tokens.peek() != FilterToken::Close {
                 let mut fail = self.wrong("a `(` is not closed", "expected `)`");
                 fail.secondary.push((open, "opened here".into()));
                 return Err(fail);
@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
         }
         let (key, name) = self.key()?;
         let (operator, span) = self.next();
-        let Token::Operator(operator) = operator else {
+        let FilterToken::Operator(operator) = operator else {
             let plain = Diagnostic::error(
                 "filter",
                 self.file,
@@ -183,19 +183,19 @@ impl<'a> Parser<'a> {
             return Err(Box::new(plain.label(format!("expected {OPERATORS}"))));
         };
         let wanted = self.wanted(key, name, operator)?;
-        let is = Expr::Is(key, wanted);
+        let is = FilterExpr::Is(key, wanted);
         Ok(if operator.starts_with('!') {
-            Expr::Not(Box::new(is))
+            FilterExpr::Not(Box::new(is))
         } else {
             is
         })
     }
 
-    fn key(&mut self) -> Result<(Key, &'static str), Fail> {
+    fn key(&mut self) -> Result<(FilterKey, &'static str), Fail> {
         let names = || KEYS.iter().map(|row| row.0);
         let listed = names().collect::<Vec<_>>().join(", ");
         let (token, span) = self.next();
-        let Token::Word(word) = token else {
+        let FilterToken::Word(word) = token else {
             let plain = Diagnostic::error("filter", self.file, span, "a condition is missing");
             return Err(Box::new(
                 plain
@@ -218,9 +218,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn wanted(&mut self, key: Key, name: &str, operator: &str) -> Result<Match, Fail> {
+    fn wanted(&mut self, key: FilterKey, name: &str, operator: &str) -> Result<Match, Fail> {
         let (token, span) = self.next();
-        let (Token::Word(value) | Token::Quoted(value)) = token else {
+        let (FilterToken::Word(value) | FilterToken::Quoted(value)) = token else {
             let message = format!("`{name}` is compared with nothing");
             let plain = Diagnostic::error("filter", self.file, span, message);
             return Err(Box::new(

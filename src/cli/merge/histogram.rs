@@ -17,7 +17,7 @@ type Line = IndexMap<String, Box<RawValue>>;
 type State = IndexMap<String, String>;
 
 #[derive(Deserialize, Serialize)]
-struct Outcome {
+struct MergedOutcome {
     state: State,
     count: u64,
     allowed: Option<bool>,
@@ -34,7 +34,7 @@ pub(super) fn added(lines: &[&str]) -> Result<String, serde_json::Error> {
         return Ok(lines[0].to_owned());
     };
     let (mut runs, mut memory, mut seeds): (u64, Vec<String>, Vec<u64>) = Default::default();
-    let mut observed: BTreeMap<Vec<(String, String)>, Outcome> = BTreeMap::new();
+    let mut observed: BTreeMap<Vec<(String, String)>, MergedOutcome> = BTreeMap::new();
     let mut ended: IndexMap<String, u64> = IndexMap::new();
     let mut not_observed: Vec<State> = Vec::new();
     for line in &some {
@@ -47,7 +47,7 @@ pub(super) fn added(lines: &[&str]) -> Result<String, serde_json::Error> {
         if !seeds.contains(&seed) {
             seeds.push(seed);
         }
-        for outcome in part::<Vec<Outcome>>(line, "observed")? {
+        for outcome in part::<Vec<MergedOutcome>>(line, "observed")? {
             let key = outcome.state.clone().into_iter().collect();
             match observed.get_mut(&key) {
                 Some(known) => known.count += outcome.count,
@@ -63,7 +63,7 @@ pub(super) fn added(lines: &[&str]) -> Result<String, serde_json::Error> {
             }
         }
     }
-    let observed: Vec<Outcome> = observed.into_values().collect();
+    let observed: Vec<MergedOutcome> = observed.into_values().collect();
     not_observed.retain(|state| observed.iter().all(|outcome| outcome.state != *state));
     let mut sum: Line = (*first).clone();
     let mut put = |key: &str, value: Box<RawValue>| _ = sum.insert(key.to_owned(), value);

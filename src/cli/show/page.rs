@@ -18,7 +18,7 @@ use verdict::{Property, Verdict};
 const MOST_OUTCOMES: usize = 48;
 
 /// The answers of one model.
-struct Said {
+struct ModelAnswers {
     /// To the question.
     asked: Vec<AnswerLine>,
     /// The list of outcomes.
@@ -85,7 +85,7 @@ pub(super) fn of(run: &mut Run<'_>, units: &[Unit<'_>]) -> Option<String> {
 }
 
 /// Asks one model about everything.
-fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<Said> {
+fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<ModelAnswers> {
     let Decided {
         results: asked,
         mut defects,
@@ -95,7 +95,7 @@ fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<Said> {
         .questions
         .iter()
         .all(|q| q.property == Property::Reachability);
-    let mut said = Said {
+    let mut said = ModelAnswers {
         asked,
         table: None,
         outcomes: Vec::new(),

@@ -188,20 +188,23 @@ impl Drop for GpuKernel<'_> {
 }
 
 /// Memory of a GPU.
-struct Buffer<'d> {
+struct DeviceBuffer<'d> {
     lost: &'d AtomicBool,
     at: sys::CUdeviceptr,
 }
 
-impl<'d> Buffer<'d> {
+impl<'d> DeviceBuffer<'d> {
     /// Memory with this content, at least one element.
-    fn new<T: Copy + Default>(lost: &'d AtomicBool, content: &[T]) -> Result<Buffer<'d>, Trouble> {
+    fn new<T: Copy + Default>(
+        lost: &'d AtomicBool,
+        content: &[T],
+    ) -> Result<DeviceBuffer<'d>, Trouble> {
         let one = [T::default()];
         let content = if content.is_empty() { &one } else { content };
         // SAFETY: a context is current; the size is not 0.
         let at = unsafe { result::malloc_sync(size_of_val(content)) }
             .map_err(|e| failed("memory", e))?;
-        let buffer = Buffer { lost, at };
+        let buffer = DeviceBuffer { lost, at };
         // SAFETY: the memory is as large as the content, which is copied before the call returns.
         unsafe { result::memcpy_htod_sync(at, content) }.map_err(|e| failed("copy", e))?;
         Ok(buffer)
@@ -218,7 +221,7 @@ impl<'d> Buffer<'d> {
     }
 }
 
-impl Drop for Buffer<'_> {
+impl Drop for DeviceBuffer<'_> {
     fn drop(&mut self) {
         if !self.lost.load(Ordering::Relaxed) {
             // SAFETY: no launch with it still runs.
@@ -235,10 +238,10 @@ impl Kernel for GpuKernel<'_> {
     ) -> Result<(Vec<u8>, Vec<i64>), Trouble> {
         // SAFETY: the context is kept. Another thread may have built the kernel.
         unsafe { ctx::set_current(self.context) }.map_err(|e| failed("context", e))?;
-        let memory = Buffer::new(self.lost, &given.memory)?;
-        let meeting = Buffer::new(self.lost, &vec![0u32; given.meeting])?;
-        let results = Buffer::new(self.lost, &vec![0i64; given.results])?;
-        let order = Buffer::new(self.lost, &given.order)?;
+        let memory = DeviceBuffer::new(self.lost, &given.memory)?;
+        let meeting = DeviceBuffer::new(self.lost, &vec![0u32; given.meeting])?;
+        let results = DeviceBuffer::new(self.lost, &vec![0i64; given.results])?;
+        let order = DeviceBuffer::new(self.lost, &given.order)?;
         let mut addresses = [meeting.at, results.at, order.at];
         let mut numbers = given.numbers;
         // The address of the first copy of each object, and the distance of copies.

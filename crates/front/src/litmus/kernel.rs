@@ -42,7 +42,7 @@ struct Imported {
 }
 
 /// What a test of a kernel is made of.
-struct Draft {
+struct KernelDraft {
     /// The document, up to the code.
     head: String,
     /// Lines that name the files which the code came from.
@@ -482,7 +482,7 @@ impl Source {
         kernel: Option<&str>,
         launch: &Launch,
         (whole, inputs): (&BTreeMap<String, u64>, &BTreeSet<String>),
-    ) -> Result<Draft, Vec<Diagnostic>> {
+    ) -> Result<KernelDraft, Vec<Diagnostic>> {
         let kernel = self.kernel(kernel).map_err(|d| vec![*d])?;
         // Parse errors are dropped here: reading the test reports them again.
         let unit = self.unit(kernel, &mut Sink::new(&self.file));
@@ -856,7 +856,7 @@ impl Source {
             places.push((code.len()..code.len() + text.len(), *start));
             code.push_str(text);
         }
-        Ok(Draft {
+        Ok(KernelDraft {
             head,
             files,
             code,
@@ -868,8 +868,8 @@ impl Source {
     }
 
     /// The test of a draft, as text that was read back.
-    fn read_back(&self, draft: Draft) -> Result<Imported, Vec<Diagnostic>> {
-        let Draft {
+    fn read_back(&self, draft: KernelDraft) -> Result<Imported, Vec<Diagnostic>> {
+        let KernelDraft {
             head,
             files,
             code,
@@ -1035,7 +1035,7 @@ impl Source {
 
     fn in_place(
         &self,
-        draft: &Draft,
+        draft: &KernelDraft,
         at: Span,
     ) -> Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>> {
         let mut code = MappedText::opaque(&draft.files, at);

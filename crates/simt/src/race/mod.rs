@@ -116,14 +116,14 @@ struct PastAccess {
 
 /// A race by thread and instruction.
 #[derive(Clone, Copy, Debug)]
-struct RacePair {
+struct RacingAccesses {
     first: PastAccess,
     second: PastAccess,
 }
 
-impl RacePair {
+impl RacingAccesses {
     /// Whether another race is between the same threads and instructions, at the same location.
-    fn is_at_the_same_places(&self, other: &RacePair) -> bool {
+    fn is_at_the_same_places(&self, other: &RacingAccesses) -> bool {
         let place = |p: &PastAccess| (p.touch.thread, p.touch.instr, p.touch.loc);
         place(&self.first) == place(&other.first) && place(&self.second) == place(&other.second)
     }
@@ -168,7 +168,7 @@ pub(super) fn explain(
     late: &dyn Fn() -> bool,
 ) {
     let at = |p: &PastAccess| (p.touch.thread, p.touch.instr);
-    let found = |f: &RacePair| {
+    let found = |f: &RacingAccesses| {
         let (a, b) = (
             at(&f.first).min(at(&f.second)),
             at(&f.first).max(at(&f.second)),
@@ -189,7 +189,7 @@ fn add(
     events: &[RunEvent],
     recorded: &Recorded,
     known: &mut Vec<Race>,
-    pairs: Vec<RacePair>,
+    pairs: Vec<RacingAccesses>,
 ) {
     for found in pairs {
         let sides = [side(code, &found.first), side(code, &found.second)];
@@ -229,11 +229,11 @@ fn pairs(
     code: &Code,
     events: &[RunEvent],
     late: &dyn Fn() -> bool,
-) -> (Vec<RacePair>, RaceCoverage) {
+) -> (Vec<RacingAccesses>, RaceCoverage) {
     let mut order = RunOrder::new(code, Requirement::All);
     let mut past: Vec<Vec<PastAccess>> = vec![Vec::new(); code.locations.len()];
     let mut epochs = vec![0; code.threads.len()];
-    let mut found: Vec<RacePair> = Vec::new();
+    let mut found: Vec<RacingAccesses> = Vec::new();
     for (i, event) in events.iter().enumerate() {
         if i.is_multiple_of(EVENTS_PER_LOOK) && late() {
             return (found, RaceCoverage::Late);
@@ -255,7 +255,7 @@ fn pairs(
                     code.same_value && p.touch.value.is_some() && p.touch.value == touch.value;
                 let harmless =
                     !(p.touch.write || touch.write) || together(code, &p.touch, &touch) || same;
-                let pair = RacePair {
+                let pair = RacingAccesses {
                     first: *p,
                     second: now,
                 };

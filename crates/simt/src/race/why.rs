@@ -1,13 +1,13 @@
 //! Explains why two accesses race: finds the weaker requirement that would order them.
 
 use super::order::{Handover, Requirement, RunOrder};
-use super::{PastAccess, RacePair};
+use super::{PastAccess, RacingAccesses};
 use crate::code::Code;
 use crate::record::RunEvent;
 use program::{Scope, ThreadId};
 
 /// The reason, in words.
-pub(super) fn why(code: &Code, events: &[RunEvent], found: &RacePair) -> String {
+pub(super) fn why(code: &Code, events: &[RunEvent], found: &RacingAccesses) -> String {
     let (a, b) = (&found.first, &found.second);
     if a.touch.access.strong && b.touch.access.strong {
         return format!(
@@ -65,7 +65,7 @@ fn ordered(
     code: &Code,
     events: &[RunEvent],
     asked: Requirement,
-    found: &RacePair,
+    found: &RacingAccesses,
 ) -> Option<Handover> {
     let (a, b) = (found.first, found.second);
     let key = |p: &PastAccess| (p.touch.thread, p.touch.instr, p.touch.loc, p.touch.write);

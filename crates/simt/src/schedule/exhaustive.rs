@@ -62,7 +62,7 @@ pub(super) fn explore<B: Backend>(
         true => limits.timeout.map(|time| time / 4 * 3),
         false => limits.timeout,
     };
-    let mut search = Search {
+    let mut search = StateSearch {
         machine,
         limits,
         numbers: FxHashMap::default(),
@@ -89,7 +89,7 @@ pub(super) fn explore<B: Backend>(
 }
 
 /// An exploration in progress.
-struct Search<'s, 'm, B: Backend> {
+struct StateSearch<'s, 'm, B: Backend> {
     machine: &'s Machine<'m, B>,
     limits: &'s SearchLimits,
     /// By fingerprint: the number of a state.
@@ -106,7 +106,7 @@ struct Search<'s, 'm, B: Backend> {
     path: Vec<ScheduleStep>,
 }
 
-impl<B: Backend> Search<'_, '_, B> {
+impl<B: Backend> StateSearch<'_, '_, B> {
     /// Enters a state, and puts it on the stack if it is new and has successors to visit.
     fn enter(&mut self, mut state: MachineState<B>) -> Result<(), String> {
         let machine = self.machine;

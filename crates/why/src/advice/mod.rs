@@ -209,7 +209,7 @@ impl How<'_> {
 
 /// Answers about several tests of one text. A change elsewhere changes no answer of a test.
 #[derive(Default)]
-struct Known {
+struct KnownAnswers {
     several: bool,
     /// By test and change: whether the change makes another program of the test.
     concerns: HashMap<(usize, Splice), bool>,
@@ -217,7 +217,7 @@ struct Known {
     keeps: HashMap<(usize, Vec<Splice>), Option<bool>>,
 }
 
-impl Known {
+impl KnownAnswers {
     /// The changes that concern a test.
     fn part(
         &mut self,
@@ -358,9 +358,9 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
     let by_test: Vec<&[Asked<'_>]> = asked
         .chunk_by(|a, b| std::ptr::eq(a.test, b.test))
         .collect();
-    let mut known = Known {
+    let mut known = KnownAnswers {
         several: by_test.len() > 1,
-        ..Known::default()
+        ..KnownAnswers::default()
     };
     let decides = |changes: &Changes, left: Option<Duration>| {
         if stop::requested().is_some() {

@@ -104,7 +104,7 @@ impl Means {
 type Broken = (String, Option<Prop>, bool);
 
 /// A result before the models' names are put in.
-struct Found {
+struct UnnamedFinding {
     relation: Relation,
     rule: Option<String>,
     by: Option<String>,
@@ -112,9 +112,9 @@ struct Found {
     why: String,
 }
 
-impl Found {
-    fn plain(relation: Relation, why: String) -> Found {
-        Found {
+impl UnnamedFinding {
+    fn plain(relation: Relation, why: String) -> UnnamedFinding {
+        UnnamedFinding {
             relation,
             rule: None,
             by: None,
@@ -124,7 +124,7 @@ impl Found {
     }
 
     /// With the rule, if there is one.
-    fn with(self, cause: Option<Cause>) -> Found {
+    fn with(self, cause: Option<Cause>) -> UnnamedFinding {
         let Some(Cause { rule, places, seen }) = cause else {
             return self;
         };
@@ -136,7 +136,7 @@ impl Found {
                 listed_places(&places, &self.why)
             ),
         };
-        Found {
+        UnnamedFinding {
             rule: Some(rule),
             places,
             why,
@@ -160,7 +160,7 @@ pub fn finding(a: &Side<'_>, b: &Side<'_>, means: &Means) -> Finding {
             _ => None,
         });
     let found = match (a.mapping, b.mapping) {
-        _ if differs.is_none() => Found::plain(
+        _ if differs.is_none() => UnnamedFinding::plain(
             Relation::Undecided,
             unknown.unwrap_or_else(|| "one of them gave no answer".to_owned()),
         ),
@@ -168,7 +168,7 @@ pub fn finding(a: &Side<'_>, b: &Side<'_>, means: &Means) -> Finding {
         (Some(by), None) if speaks_of_source(b) => mapping(b, a, by, means),
         _ => models(a, b, means),
     };
-    let Found {
+    let UnnamedFinding {
         relation,
         rule,
         by,
@@ -236,15 +236,15 @@ fn forbidden(
     (strong, weak): (&Side<'_>, &Side<'_>),
     (what, prop, negate): (&str, Option<&Prop>, bool),
     means: &Means,
-) -> Found {
+) -> UnnamedFinding {
     let names = axioms(strong, (prop, negate), means);
     let why = format!(
         "`{}` forbids {what} by {names}, `{}` allows it",
         strong.label, weak.label
     );
-    let found = Found {
+    let found = UnnamedFinding {
         by: Some(names),
-        ..Found::plain(relation, why)
+        ..UnnamedFinding::plain(relation, why)
     };
     let difference = |prop| Difference {
         refusing: Some(strong),
@@ -256,9 +256,11 @@ fn forbidden(
 }
 
 /// Two models of which neither is the reference.
-fn models(a: &Side<'_>, b: &Side<'_>, means: &Means) -> Found {
+fn models(a: &Side<'_>, b: &Side<'_>, means: &Means) -> UnnamedFinding {
     match (a.undefined().is_some(), b.undefined().is_some()) {
-        (true, true) => return Found::plain(Relation::Agree, "both call it undefined".to_owned()),
+        (true, true) => {
+            return UnnamedFinding::plain(Relation::Agree, "both call it undefined".to_owned());
+        }
         (true, false) => return race(Relation::Differ, a, Some(b), means),
         (false, true) => return race(Relation::Differ, b, Some(a), means),
         (false, false) => {}
@@ -296,14 +298,19 @@ fn models(a: &Side<'_>, b: &Side<'_>, means: &Means) -> Found {
             );
         }
     }
-    Found::plain(
+    UnnamedFinding::plain(
         Relation::Agree,
         "the same answer and the same outcomes".to_owned(),
     )
 }
 
 /// A program that is undefined or races under one model, and a change that mends it.
-fn race(relation: Relation, racy: &Side<'_>, other: Option<&Side<'_>>, means: &Means) -> Found {
+fn race(
+    relation: Relation,
+    racy: &Side<'_>,
+    other: Option<&Side<'_>>,
+    means: &Means,
+) -> UnnamedFinding {
     let label = racy.label;
     let defined = match other {
         Some(o) if o.model.flags.is_empty() => format!(", and `{}` knows no races", o.label),
@@ -343,7 +350,7 @@ fn race(relation: Relation, racy: &Side<'_>, other: Option<&Side<'_>>, means: &M
         asked: Asked::Race,
         means,
     };
-    let found = Found::plain(relation, why).with(difference.cause());
+    let found = UnnamedFinding::plain(relation, why).with(difference.cause());
     let rule = match &found.rule {
         Some(rule) => format!("race ({rule})"),
         None => racy
@@ -356,7 +363,7 @@ fn race(relation: Relation, racy: &Side<'_>, other: Option<&Side<'_>>, means: &M
     } else {
         found.places
     };
-    Found {
+    UnnamedFinding {
         rule: Some(rule),
         places,
         ..found
@@ -364,18 +371,18 @@ fn race(relation: Relation, racy: &Side<'_>, other: Option<&Side<'_>>, means: &M
 }
 
 /// A model of the source language, and one of PTX that judges the mapped test.
-fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Found {
+fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> UnnamedFinding {
     let (from, to, name) = (source.label, ptx.label, by.name());
     if source.undefined().is_some() {
         let found = race(Relation::Exempt, source, None, means);
         let why = format!("nothing is asked of the mapping: {}", found.why);
-        return Found { why, ..found };
+        return UnnamedFinding { why, ..found };
     }
     for property in [Property::Undefined, Property::Race] {
         if let Some(Verdict::Undecided(reason)) = source.verdict(property) {
             let why =
                 format!("whether the program is defined under `{from}` is undecided: {reason}");
-            return Found::plain(Relation::Undecided, why);
+            return UnnamedFinding::plain(Relation::Undecided, why);
         }
     }
     let mut broken: Vec<Broken> = Vec::new();
@@ -409,7 +416,7 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Fo
                 (what, prop.as_ref(), *negate),
                 means,
             );
-            return Found {
+            return UnnamedFinding {
                 why: format!("`{name}` does not keep its promise: {}", found.why),
                 ..found
             };
@@ -444,7 +451,7 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Fo
         gap.name, gap.lost
     );
     let rule = Some(format!("mapping gap ({})", gap.name));
-    Found {
+    UnnamedFinding {
         relation: Relation::KnownGap,
         rule,
         by: Some(names),
@@ -477,7 +484,7 @@ fn beyond(strong: &Side<'_>, weak: &Side<'_>) -> Vec<(String, Option<Prop>)> {
 }
 
 /// Nothing speaks against the mapping.
-fn kept(source: &Side<'_>, ptx: &Side<'_>, means: &Means) -> Found {
+fn kept(source: &Side<'_>, ptx: &Side<'_>, means: &Means) -> UnnamedFinding {
     for side in [source, ptx] {
         if !side.outcomes.complete {
             let reason = side.outcomes.reason.as_ref();
@@ -486,7 +493,7 @@ fn kept(source: &Side<'_>, ptx: &Side<'_>, means: &Means) -> Found {
                 "the list of outcomes under `{}` is not complete: {reason}",
                 side.label
             );
-            return Found::plain(Relation::Undecided, why);
+            return UnnamedFinding::plain(Relation::Undecided, why);
         }
     }
     let (text, prop, negate) = if source.reachability() != ptx.reachability() {
@@ -502,7 +509,7 @@ fn kept(source: &Side<'_>, ptx: &Side<'_>, means: &Means) -> Found {
             "`{}` and `{}` allow the same outcomes",
             source.label, ptx.label
         );
-        return Found::plain(Relation::Respected, why);
+        return UnnamedFinding::plain(Relation::Respected, why);
     };
     forbidden(
         Relation::Respected,

@@ -26,7 +26,7 @@ use crate::needs::{Forbidding, forbidding};
 use crate::search::{Search, of_test};
 
 /// A kind of change, and the name of a difference that it removes.
-struct Rule {
+struct DifferenceRule {
     /// The rule's name in reports.
     name: &'static str,
     kinds: &'static [Kind],
@@ -40,57 +40,57 @@ struct Rule {
 
 /// Changes that make a program stronger, in the order of trying; the first [`NARROW`] come before
 /// those of [`WEAKER`].
-const STRONGER: &[Rule] = &[
-    Rule {
+const STRONGER: &[DifferenceRule] = &[
+    DifferenceRule {
         name: "scope inclusion",
         kinds: &[knobs::scopes],
         of: any,
         to: every,
         with: "a scope that holds all threads",
     },
-    Rule {
+    DifferenceRule {
         name: "region",
         kinds: &[knobs::flags, knobs::regions],
         of: any,
         to: every,
         with: "the flags of both regions",
     },
-    Rule {
+    DifferenceRule {
         name: "proxy",
         kinds: &[knobs::names, knobs::proxies],
         of: any,
         to: every,
         with: "the location's own name and the generic proxy",
     },
-    Rule {
+    DifferenceRule {
         name: "reduction",
         kinds: &[knobs::strengths],
         of: any,
         to: |c| c == Change::Result,
         with: "`atom` in place of `red`",
     },
-    Rule {
+    DifferenceRule {
         name: "release and acquire",
         kinds: &[knobs::orders],
         of: any,
         to: synchronizes,
         with: "release or acquire order",
     },
-    Rule {
+    DifferenceRule {
         name: "moral strength",
         kinds: &[knobs::orders],
         of: |op| !knobs::has_proxy(op),
         to: |c| matches!(c, Change::Atomic(Order::Relaxed, _)),
         with: "a relaxed access in place of a weak one",
     },
-    Rule {
+    DifferenceRule {
         name: "sequential consistency",
         kinds: &[knobs::orders],
         of: any,
         to: |c| c == Change::Order(Order::SeqCst),
         with: "seq_cst order",
     },
-    Rule {
+    DifferenceRule {
         name: "program order",
         kinds: &[knobs::fences_before],
         of: any,
@@ -106,22 +106,22 @@ const ON_FAILURE: &[Tag] = &[Tag::FailRelaxed, Tag::FailAcquire, Tag::FailSeqCst
 const NARROW: usize = 3;
 
 /// Changes that remove an order which one model has and the other lacks.
-const WEAKER: &[Rule] = &[
-    Rule {
+const WEAKER: &[DifferenceRule] = &[
+    DifferenceRule {
         name: "SC fence",
         kinds: &[knobs::fences],
         of: is_sc,
         to: synchronizes,
         with: "an acq_rel fence in its place",
     },
-    Rule {
+    DifferenceRule {
         name: "SC access",
         kinds: &[knobs::orders],
         of: is_sc,
         to: synchronizes,
         with: "acquire or release order in its place",
     },
-    Rule {
+    DifferenceRule {
         name: "barrier",
         kinds: &[knobs::barriers],
         of: any,
@@ -149,7 +149,7 @@ fn synchronizes(change: Change) -> bool {
     )
 }
 
-impl Rule {
+impl DifferenceRule {
     /// Its knobs in a program, each as written or changed; `up`: to something stronger.
     fn knobs(&'static self, program: &Program, up: bool) -> Vec<Turned> {
         let around = Around::new(program);
@@ -169,7 +169,7 @@ impl Rule {
 }
 
 /// A knob that is as written or changed, and its rule.
-type Turned = (&'static Rule, Knob);
+type Turned = (&'static DifferenceRule, Knob);
 
 /// The subject of a difference.
 #[derive(Clone, Copy)]
@@ -318,8 +318,9 @@ impl Difference<'_> {
         let ways = [&WEAKER[1], &WEAKER[0]]
             .into_iter()
             .flat_map(|rule| [(rule, false), (rule, true)]);
-        let least =
-            |(rule, no): (&'static Rule, bool)| self.least(rule.knobs(self.program(), false), no);
+        let least = |(rule, no): (&'static DifferenceRule, bool)| {
+            self.least(rule.knobs(self.program(), false), no)
+        };
         ways.into_iter()
             .find_map(least)
             .map(|knobs| self.places(&knobs))
@@ -370,7 +371,7 @@ impl Difference<'_> {
     /// yes.
     fn removed(&self, knobs: Vec<Turned>, no: bool) -> Option<Cause> {
         let least = self.least(knobs, no)?;
-        let mut rules: Vec<&Rule> = least.iter().map(|k| k.0).collect();
+        let mut rules: Vec<&DifferenceRule> = least.iter().map(|k| k.0).collect();
         rules.dedup_by_key(|rule| rule.name);
         let with: Vec<String> = rules.iter().map(|rule| self.with(rule, &least)).collect();
         let there = if no { " there" } else { "" };
@@ -467,7 +468,7 @@ impl Difference<'_> {
         })
     }
 
-    fn with(&self, rule: &Rule, knobs: &[Turned]) -> String {
+    fn with(&self, rule: &DifferenceRule, knobs: &[Turned]) -> String {
         let changes: Vec<Change> = knobs
             .iter()
             .filter_map(|(_, knob)| knob.change(1))

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use super::races::Races;
-use super::{Question, Session, Shown};
+use super::{BoundedQuestion, Session, Shown};
 use cat::model::ir::TestEffect;
 use cat::rel::Rel;
 use engine::engines::{Reply, TaskEngines};
@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
             .map_err(|reason| reason.clone())
     }
 
-    pub(super) fn answer(&mut self, question: &Question) -> Answer {
+    pub(super) fn answer(&mut self, question: &BoundedQuestion) -> Answer {
         let (deadline, limits) = (self.deadline(), self.limits);
         let answer = Answer::new(question.negative.clone(), self.engine.name());
         limits.answer(self.test, &answer, |bound, answer| {
@@ -69,7 +69,7 @@ impl<'a> Session<'a> {
     fn at(
         &mut self,
         bound: u32,
-        question: &Question,
+        question: &BoundedQuestion,
         deadline: Deadline,
         answer: &mut Answer,
     ) -> Result<BoundTrial, Halt> {
@@ -167,7 +167,7 @@ impl<'a> Session<'a> {
         Ok(task.tried(Some(first)))
     }
 
-    pub(super) fn query(&self, task: &Task<'a>, question: &Question) -> Query<'a> {
+    pub(super) fn query(&self, task: &Task<'a>, question: &BoundedQuestion) -> Query<'a> {
         let mut props = Vec::new();
         if let Some(filter) = &self.test.filter {
             props.push((filter, true));

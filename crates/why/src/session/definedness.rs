@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Question, Session};
+use super::{BoundedQuestion, Session};
 use crate::knobs::Version;
 use crate::remedy::{Repair, remedy};
 use cat::model::ir::TestEffect;
@@ -64,10 +64,10 @@ impl<'a> Session<'a> {
         };
         let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
         session
-            .answer(&Question {
+            .answer(&BoundedQuestion {
                 condition: Some(false),
                 complete: true,
-                ..Question::race(flags)
+                ..BoundedQuestion::race(flags)
             })
             .fault
     }

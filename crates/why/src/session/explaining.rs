@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Question, Session};
+use super::{BoundedQuestion, Session};
 use crate::explain::{self, Refuting};
 use crate::knobs::Added;
 use crate::needs::{fence_forbidding, forbidding, needs};
@@ -148,7 +148,7 @@ impl<'a> Session<'a> {
         &mut self,
         answer: &mut Answer,
         bound: u32,
-        question: &Question,
+        question: &BoundedQuestion,
         found: &Checked,
         deadline: Deadline,
     ) {
@@ -234,7 +234,7 @@ impl<'a> Session<'a> {
     fn refuted(
         &mut self,
         bound: u32,
-        question: &Question,
+        question: &BoundedQuestion,
         (before, added): (&Task<'_>, &Added),
         found: &Checked,
         deadline: Deadline,

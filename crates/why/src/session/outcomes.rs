@@ -1,6 +1,6 @@
 //! Lists every outcome of a test, one loop bound after the other.
 
-use super::{Question, Session};
+use super::{BoundedQuestion, Session};
 use cat::model::ir::TestEffect;
 use engine::Engine;
 use engine::computed::{computed, ends_in};
@@ -63,7 +63,7 @@ impl Session<'_> {
         if task.sk.cut != Cond::FALSE {
             result.bound = Some(bound);
         }
-        let query = self.query(&task, &Question::reachability(None));
+        let query = self.query(&task, &BoundedQuestion::reachability(None));
         let ask = |session: &mut Self, q: &Query<'_>, result: &mut Outcomes| {
             let (states, halt, who) = session
                 .prepare(bound, deadline)

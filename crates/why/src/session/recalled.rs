@@ -9,7 +9,7 @@
 //!   question there.
 
 use super::Session;
-use super::{Question, signature};
+use super::{BoundedQuestion, signature};
 use crate::explain::placed;
 use cat::model::ir::TestEffect;
 use cat::rel::{EventSet, Rel};
@@ -24,7 +24,7 @@ const MOST: usize = 16;
 
 /// An execution that answered a question.
 pub(crate) struct Shown {
-    question: Question,
+    question: BoundedQuestion,
     bound: u32,
     events: Vec<(Option<ThreadId>, EventKind)>,
     execution: Execution,
@@ -32,7 +32,7 @@ pub(crate) struct Shown {
 
 impl Shown {
     pub(super) fn new(
-        question: &Question,
+        question: &BoundedQuestion,
         bound: u32,
         task: &Task<'_>,
         execution: &Execution,

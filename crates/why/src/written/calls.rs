@@ -19,7 +19,7 @@ use crate::knobs::{Knob, Level, Spot, Written, instr, spots};
 const EVENT: &str = "ordered";
 
 /// A launch as written, by tokens.
-struct Launch {
+struct LaunchCall {
     /// Its first token, and its semicolon.
     first: usize,
     last: usize,
@@ -57,7 +57,7 @@ impl Source<'_> {
             .map(|lane| lane.name.as_str())
             .filter(|name| (0..self.tokens.len()).any(|at| self.token(at) == *name))
             .collect();
-        let launches: Vec<Launch> = (0..self.tokens.len())
+        let launches: Vec<LaunchCall> = (0..self.tokens.len())
             .filter(|at| (start..end).contains(&self.tokens[*at].start))
             .filter_map(|at| {
                 if is_cuda {
@@ -115,7 +115,7 @@ impl Source<'_> {
     }
 
     /// A knob that changes calls, if the front end takes it.
-    fn call(&self, launch: &Launch, splices: Vec<Splice>) -> Option<Knob> {
+    fn call(&self, launch: &LaunchCall, splices: Vec<Splice>) -> Option<Knob> {
         respelled(self.test, &splices)?;
         let span = Span::new(
             self.tokens[launch.first].start,
@@ -143,12 +143,12 @@ impl Source<'_> {
     }
 
     /// The launch whose `<<<` a token begins.
-    fn launch(&self, at: usize) -> Option<Launch> {
+    fn launch(&self, at: usize) -> Option<LaunchCall> {
         let close = (at..self.tokens.len()).find(|i| matches!(self.token(*i), ">>" | ";"))?;
         let is_one =
             self.token(at) == "<<" && self.token(at + 1) == "<" && self.token(close + 1) == ">";
         let (first, last) = self.around(at)?;
-        (is_one && self.before(close, 2) == ",").then(|| Launch {
+        (is_one && self.before(close, 2) == ",").then(|| LaunchCall {
             first,
             last,
             lane: close - 1,
@@ -158,7 +158,7 @@ impl Source<'_> {
     }
 
     /// The command that a token enqueues.
-    fn enqueue(&self, at: usize) -> Option<Launch> {
+    fn enqueue(&self, at: usize) -> Option<LaunchCall> {
         if self.token(at) != "clEnqueueNDRangeKernel" {
             return None;
         }
@@ -174,7 +174,7 @@ impl Source<'_> {
                 _ => {}
             }
         }
-        Some(Launch {
+        Some(LaunchCall {
             first,
             last,
             lane: at + 2,
@@ -184,7 +184,7 @@ impl Source<'_> {
     }
 
     /// An event that is recorded behind one launch, and waited for before another one.
-    fn event(&self, one: &Launch, other: &Launch) -> Option<Knob> {
+    fn event(&self, one: &LaunchCall, other: &LaunchCall) -> Option<Knob> {
         let (from, to) = (self.token(one.lane), self.token(other.lane));
         if from == to {
             return None;
@@ -239,10 +239,11 @@ impl Source<'_> {
     }
 
     /// The event of one command in the wait list of another one.
-    fn listed(&self, one: &Launch, other: &Launch) -> Option<Knob> {
+    fn listed(&self, one: &LaunchCall, other: &LaunchCall) -> Option<Knob> {
         let before = |at: usize| Span::new(self.tokens[at].start, self.tokens[at].start);
         let mut splices = Vec::new();
-        let argument = |launch: &Launch, n: usize| launch.commas.get(n - 1).map(|comma| comma + 1);
+        let argument =
+            |launch: &LaunchCall, n: usize| launch.commas.get(n - 1).map(|comma| comma + 1);
         let name = match argument(one, 6) {
             Some(at) if self.token(at) == "&" => self.token(at + 1).to_owned(),
             Some(_) => return None,

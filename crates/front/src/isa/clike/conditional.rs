@@ -66,7 +66,7 @@ const LEVELS: &[&[&str]] = &[
 /// # Errors
 /// A message if the words do not form an expression.
 pub(super) fn value(words: &[String], named: &dyn Fn(&str) -> Number) -> Result<Number, String> {
-    let mut reader = Reader {
+    let mut reader = ConditionReader {
         words,
         at: 0,
         named,
@@ -79,14 +79,14 @@ pub(super) fn value(words: &[String], named: &dyn Fn(&str) -> Number) -> Result<
     }
 }
 
-struct Reader<'r> {
+struct ConditionReader<'r> {
     words: &'r [String],
     at: usize,
     named: &'r dyn Fn(&str) -> Number,
     depth: usize,
 }
 
-impl<'r> Reader<'r> {
+impl<'r> ConditionReader<'r> {
     fn word(&self) -> &'r str {
         self.words.get(self.at).map_or("", String::as_str)
     }

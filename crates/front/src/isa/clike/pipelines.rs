@@ -31,7 +31,7 @@ use program::{
 
 /// The two barriers of a stage.
 #[derive(Clone, Copy)]
-enum Side {
+enum PipelineSide {
     Produced,
     Consumed,
 }
@@ -314,8 +314,8 @@ impl Lowering<'_, '_> {
         if first {
             for stage in 0..state.stages {
                 let at = |side| barrier_at(state, side, &Expr::Const(stage));
-                self.make_barrier(at(Side::Consumed), consumers.clone(), &tree.range);
-                self.make_barrier(at(Side::Produced), producers.clone(), &tree.range);
+                self.make_barrier(at(PipelineSide::Consumed), consumers.clone(), &tree.range);
+                self.make_barrier(at(PipelineSide::Produced), producers.clone(), &tree.range);
             }
         }
         self.sync(group.0, BarrierAction::Sync);
@@ -371,11 +371,11 @@ impl Lowering<'_, '_> {
         let parity = |reg| super::objects::parity(Expr::Reg(reg));
         match (word, pipe.shared) {
             ("producer_acquire", Some(shared)) => {
-                let stage = self.stage(shared.state, Side::Consumed, pipe.head);
+                let stage = self.stage(shared.state, PipelineSide::Consumed, pipe.head);
                 self.wait_for_phase(&stage, &parity(shared.consumed));
             }
             ("producer_commit", Some(shared)) => {
-                let stage = self.stage(shared.state, Side::Produced, pipe.head);
+                let stage = self.stage(shared.state, PipelineSide::Produced, pipe.head);
                 self.arrive_on_copies(stage.addr.clone(), &tree.range);
                 self.arrive(&stage, Expr::Const(1), false);
                 self.advance(pipe.head, shared.consumed, shared.state.stages);
@@ -390,11 +390,11 @@ impl Lowering<'_, '_> {
                 self.count(pipe.head);
             }
             ("consumer_wait", Some(shared)) => {
-                let stage = self.stage(shared.state, Side::Produced, pipe.tail);
+                let stage = self.stage(shared.state, PipelineSide::Produced, pipe.tail);
                 self.wait_for_phase(&stage, &parity(shared.produced));
             }
             ("consumer_wait_for", Some(shared)) => {
-                let stage = self.stage(shared.state, Side::Produced, pipe.tail);
+                let stage = self.stage(shared.state, PipelineSide::Produced, pipe.tail);
                 return Some(self.attempt(|l| l.test_phase(&stage, &parity(shared.produced))));
             }
             ("consumer_wait" | "consumer_wait_for", None) => {
@@ -404,7 +404,7 @@ impl Lowering<'_, '_> {
                 }
             }
             ("consumer_release", Some(shared)) => {
-                let stage = self.stage(shared.state, Side::Consumed, pipe.tail);
+                let stage = self.stage(shared.state, PipelineSide::Consumed, pipe.tail);
                 self.arrive(&stage, Expr::Const(1), false);
                 self.advance(pipe.tail, shared.produced, shared.state.stages);
             }
@@ -414,7 +414,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A barrier of the thread's current stage.
-    fn stage(&mut self, state: PipelineState, side: Side, at: RegId) -> Atomic {
+    fn stage(&mut self, state: PipelineState, side: PipelineSide, at: RegId) -> Atomic {
         let addr = self.stable(barrier_at(state, side, &Expr::Reg(at)));
         Atomic {
             addr,
@@ -531,9 +531,9 @@ impl Lowering<'_, '_> {
 }
 
 /// The address of a barrier of a stage.
-fn barrier_at(state: PipelineState, side: Side, stage: &Expr) -> Expr {
+fn barrier_at(state: PipelineState, side: PipelineSide, stage: &Expr) -> Expr {
     let bytes = i64::from(Ty::WORD.bytes());
-    let offset = if matches!(side, Side::Consumed) {
+    let offset = if matches!(side, PipelineSide::Consumed) {
         bytes
     } else {
         0

@@ -231,7 +231,7 @@ fn is_name(word: &str) -> bool {
 }
 
 /// An open `#if`.
-struct Group {
+struct ConditionGroup {
     /// The place of the directive.
     range: Range<usize>,
     /// Whether one of its branches was compiled.
@@ -248,7 +248,7 @@ struct Preprocessor<'a, 's> {
     macros: HashMap<String, Macro>,
     /// Names that `#undef` declared not to be macros.
     gone: HashSet<String>,
-    groups: Vec<Group>,
+    groups: Vec<ConditionGroup>,
     depth: usize,
     sink: &'s mut Sink,
     out: MappedText,
@@ -400,7 +400,7 @@ impl<'a> Preprocessor<'a, '_> {
         let go_on = match word {
             "if" | "ifdef" | "ifndef" => {
                 let holds = self.condition(word, line, end);
-                self.groups.push(Group {
+                self.groups.push(ConditionGroup {
                     range,
                     taken: holds,
                     last: false,

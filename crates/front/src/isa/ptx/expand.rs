@@ -211,7 +211,7 @@ enum NameDeclaration {
 }
 
 /// The operands of a call, as positions of tokens.
-struct CallSite {
+struct InlinedCall {
     returns: Vec<usize>,
     callee: usize,
     /// The name of the function.
@@ -990,7 +990,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Reads the operands of a call, up to the parameters.
-    fn call_site(&mut self, opcode: usize) -> Result<CallSite, ErrorReported> {
+    fn call_site(&mut self, opcode: usize) -> Result<InlinedCall, ErrorReported> {
         let mut at = self.skip_lines(opcode + 1);
         let mut returns = Vec::new();
         if self.is(at, '(') {
@@ -1006,7 +1006,7 @@ impl<'a> Expander<'a> {
         if self.is(at, ',') && self.is(self.skip_lines(at + 1), '(') {
             (params, at) = self.actuals(self.skip_lines(at + 1))?;
         }
-        Ok(CallSite {
+        Ok(InlinedCall {
             returns,
             callee,
             name,
@@ -1026,7 +1026,7 @@ impl<'a> Expander<'a> {
 
     /// The function of a call. Reports functions without a body, recursion, and a wrong number of
     /// operands.
-    fn called_function(&mut self, site: &CallSite) -> Result<FuncDefinition, ErrorReported> {
+    fn called_function(&mut self, site: &InlinedCall) -> Result<FuncDefinition, ErrorReported> {
         let name = &site.name;
         let function = self.functions.get(name).filter(|f| f.body.is_some());
         let Some(function) = function.cloned() else {
@@ -1067,7 +1067,7 @@ impl<'a> Expander<'a> {
     /// Resolves the actual parameters in the caller's scope, before entering the function's.
     fn passed(
         &mut self,
-        site: &CallSite,
+        site: &InlinedCall,
         function: &FuncDefinition,
     ) -> Result<PassedParams, ErrorReported> {
         let mut passed = PassedParams::default();
@@ -1113,7 +1113,7 @@ impl<'a> Expander<'a> {
     /// Writes the code of a function with its parameters.
     fn insert(
         &mut self,
-        site: &CallSite,
+        site: &InlinedCall,
         function: &FuncDefinition,
         passed: PassedParams,
         end: String,

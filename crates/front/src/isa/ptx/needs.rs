@@ -13,7 +13,7 @@ use super::{CodeItem, Unit};
 use diag::Sink;
 
 /// The requirement of some instructions.
-struct Requirement {
+struct VersionRequirement {
     /// The opcode; if empty, any opcode.
     opcode: &'static str,
     /// Qualifiers that the instruction must have.
@@ -29,8 +29,8 @@ const fn need(
     words: &'static [&'static str],
     version: (u32, u32),
     target: u32,
-) -> Requirement {
-    Requirement {
+) -> VersionRequirement {
+    VersionRequirement {
         opcode,
         words,
         without: &[],
@@ -39,14 +39,14 @@ const fn need(
     }
 }
 
-impl Requirement {
-    const fn without(self, without: &'static [&'static str]) -> Requirement {
-        Requirement { without, ..self }
+impl VersionRequirement {
+    const fn without(self, without: &'static [&'static str]) -> VersionRequirement {
+        VersionRequirement { without, ..self }
     }
 }
 
 /// If several rows match an instruction, it needs all of them.
-const NEEDS: &[Requirement] = &[
+const NEEDS: &[VersionRequirement] = &[
     need("activemask", &[], (6, 2), 70),
     need("nanosleep", &[], (6, 2), 70),
     need("redux", &[], (7, 0), 80),
@@ -214,7 +214,7 @@ pub(super) fn of_any() -> String {
 pub(super) fn told_of_none(told: &[String]) -> Vec<String> {
     NEEDS
         .iter()
-        .filter(|n: &&Requirement| {
+        .filter(|n: &&VersionRequirement| {
             let of = super::rows()
                 .zip(told)
                 .filter(|(row, _)| row.opcode == n.opcode);
@@ -284,7 +284,7 @@ impl Unit {
         let text = self.text.as_str();
         let opcode = &text[m.raw.opcode.clone()];
         let written = |word: &&'static str| m.raw.quals.iter().any(|q| text[q.clone()] == **word);
-        let rows = NEEDS.iter().filter(|n: &&Requirement| {
+        let rows = NEEDS.iter().filter(|n: &&VersionRequirement| {
             (n.opcode.is_empty() || n.opcode == opcode)
                 && n.words.iter().all(written)
                 && !n.without.iter().any(written)

@@ -25,7 +25,7 @@ use program::{
 pub(super) type Body = (Vec<ThreadId>, Vec<u32>);
 
 /// A thread of a command, before lowering.
-enum Draft {
+enum BodyDraft {
     /// A thread in a C-like language.
     Code(CThreadDraft),
     /// A thread in PTX.
@@ -49,7 +49,7 @@ pub(super) struct Bodies<'a> {
     symbols: &'a mut Symbols,
     first: usize,
     /// Drafts of threads; a lowered one is taken out.
-    drafts: Vec<Option<Draft>>,
+    drafts: Vec<Option<BodyDraft>>,
     /// For each thread: its code's name, the number of the launch, its number in the launch, and
     /// the launch's size.
     names: Vec<(String, usize, usize, usize)>,
@@ -99,7 +99,7 @@ impl<'a> Bodies<'a> {
         *launches
     }
 
-    fn add(&mut self, draft: Draft, name: (String, usize, usize, usize)) -> ThreadId {
+    fn add(&mut self, draft: BodyDraft, name: (String, usize, usize, usize)) -> ThreadId {
         let id = ThreadId((self.first + self.drafts.len()) as u16);
         self.drafts.push(Some(draft));
         self.names.push(name);
@@ -170,7 +170,7 @@ impl<'a> Bodies<'a> {
     }
 
     /// The draft of one work-item of a kernel.
-    fn draft(&self, code: &Routine, at: Coordinates, place: Place) -> Draft {
+    fn draft(&self, code: &Routine, at: Coordinates, place: Place) -> BodyDraft {
         let name = String::new();
         match &code.text {
             RoutineCode::C(unit, env) => {
@@ -178,7 +178,7 @@ impl<'a> Bodies<'a> {
                     specials: env.language.specials(at),
                     ..env.clone()
                 };
-                Draft::Code(CThreadDraft {
+                BodyDraft::Code(CThreadDraft {
                     name,
                     place,
                     unit: unit.clone(),
@@ -188,7 +188,7 @@ impl<'a> Bodies<'a> {
             }
             RoutineCode::Ptx { unit, regs } => {
                 let (regs, specials) = (regs.clone(), special_registers(at));
-                Draft::Assembly(ThreadDraft {
+                BodyDraft::Assembly(ThreadDraft {
                     name,
                     place,
                     unit: *unit,
@@ -217,7 +217,7 @@ impl<'a> Bodies<'a> {
             env,
         };
         (
-            vec![self.add(Draft::Code(draft), (code.name.clone(), number, 0, 1))],
+            vec![self.add(BodyDraft::Code(draft), (code.name.clone(), number, 0, 1))],
             vec![0],
         )
     }
@@ -345,7 +345,10 @@ impl<'a> Bodies<'a> {
             source: String::new(),
         };
         (
-            vec![self.add(Draft::Made(thread), (request.name.clone(), number, 0, 1))],
+            vec![self.add(
+                BodyDraft::Made(thread),
+                (request.name.clone(), number, 0, 1),
+            )],
             vec![0],
         )
     }
@@ -378,15 +381,15 @@ impl<'a> Bodies<'a> {
             let at = all.len();
             all.push(None);
             match draft {
-                Draft::Code(draft) => {
+                BodyDraft::Code(draft) => {
                     codes.push(draft);
                     of_codes.push(at);
                 }
-                Draft::Assembly(draft) => {
+                BodyDraft::Assembly(draft) => {
                     assembly.push(draft);
                     of_assembly.push(at);
                 }
-                Draft::Made(mut thread) => {
+                BodyDraft::Made(mut thread) => {
                     for instr in &mut thread.code {
                         instr.line = sink.line(instr.span.start).into();
                     }

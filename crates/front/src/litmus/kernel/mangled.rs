@@ -20,7 +20,7 @@ pub(super) struct Name {
 impl Name {
     /// Demangles a name; `None` if it is not mangled.
     pub(super) fn of(mangled: &str) -> Option<Name> {
-        let mut reader = Reader {
+        let mut reader = NameReader {
             rest: mangled.strip_prefix("_Z")?,
         };
         reader.name()
@@ -74,11 +74,11 @@ pub(super) fn meant(word: &str, names: &[&str]) -> Vec<usize> {
     }
 }
 
-struct Reader<'a> {
+struct NameReader<'a> {
     rest: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> NameReader<'a> {
     fn eat(&mut self, text: &str) -> bool {
         match self.rest.strip_prefix(text) {
             Some(rest) => {

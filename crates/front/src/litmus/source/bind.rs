@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Written;
+use super::WrittenLaunches;
 use super::launch::{Buffer, Contents, Value};
 use crate::isa::clike::{KernelHead, KernelParameter};
 use diag::{Diagnostic, Span};
@@ -205,7 +205,7 @@ pub(super) fn choose_arguments(bound: &mut Bound, head: &KernelHead) {
 pub(super) fn bind(
     bound: &mut Bound,
     head: &KernelHead,
-    written: &Written,
+    written: &WrittenLaunches,
 ) -> Result<(), Vec<Diagnostic>> {
     let Some(arguments) = &written.launch.arguments else {
         choose_arguments(bound, head);
@@ -248,7 +248,7 @@ pub(super) fn bind(
     }
 }
 
-fn misfit(written: &Written, span: Span, message: String) -> Diagnostic {
+fn misfit(written: &WrittenLaunches, span: Span, message: String) -> Diagnostic {
     Diagnostic::error("launch-argument", &written.file, span, message)
 }
 
@@ -264,7 +264,7 @@ fn signature(head: &KernelHead) -> String {
 /// Binds one argument after the other.
 struct Binder<'a> {
     head: &'a KernelHead,
-    written: &'a Written,
+    written: &'a WrittenLaunches,
     /// Threads of a block, and of the launch.
     block: u64,
     all: u64,

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::bind::{Bound, Memory, bind, bytes_of};
 use super::launch::Contents;
-use super::{Options, SourceKind, Written, choose, head, launch, ptx, written};
+use super::{Options, SourceKind, WrittenLaunches, choose, head, launch, ptx, written};
 use crate::isa::clike::{KernelHead, SourceUnit, Unit};
 use crate::litmus::fronts::language;
 use crate::litmus::kernel::Source;
@@ -23,7 +23,7 @@ const MOST_THREADS: u64 = 256;
 const MOST_STEERING: usize = 32;
 
 /// The kernels of a file.
-enum Kernels {
+enum SourceKernels {
     C(SourceUnit, Dialect),
     Ptx(Rc<Source>),
 }
@@ -64,12 +64,12 @@ fn each(
     options: &Options,
     sink: &mut Sink,
     others: &mut Vec<Diagnostic>,
-    take: &mut dyn FnMut(&Kernel, (Bound, LitmusTest)),
+    take: &mut dyn FnMut(&SourceKernel, (Bound, LitmusTest)),
 ) {
     let file = sink.file().clone();
     let kernels = match kind.dialect() {
         Dialect::Ptx => match Source::read(&file.name, &file.text) {
-            Ok(source) => Kernels::Ptx(Rc::new(source)),
+            Ok(source) => SourceKernels::Ptx(Rc::new(source)),
             Err(wrong) => {
                 others.extend(wrong);
                 return;
@@ -77,7 +77,7 @@ fn each(
         },
         dialect => {
             let text = MappedText::verbatim(&file.text, 0);
-            Kernels::C(SourceUnit::read(text, language(dialect), sink), dialect)
+            SourceKernels::C(SourceUnit::read(text, language(dialect), sink), dialect)
         }
     };
     let names = kernels.names();
@@ -99,7 +99,7 @@ fn each(
         let (kept, errors) = (sink.kept(), sink.errors());
         let kernel = kernels.kernel(number, sink);
         if sink.errors() == errors {
-            let given: Vec<Option<&Written>> = match own.as_slice() {
+            let given: Vec<Option<&WrittenLaunches>> = match own.as_slice() {
                 [] => vec![None],
                 own => own.iter().map(|&i| Some(&all[i])).collect(),
             };
@@ -114,7 +114,7 @@ fn each(
                 }
             }
         }
-        if let (true, Kernels::C(source, _)) = (sink.errors() > errors, &kernels) {
+        if let (true, SourceKernels::C(source, _)) = (sink.errors() > errors, &kernels) {
             missing_headers(source, kept, sink);
         }
     }
@@ -143,12 +143,12 @@ pub(in crate::litmus) fn read_again(
     tests.into_iter().next().filter(|_| others.is_empty())
 }
 
-impl Kernels {
+impl SourceKernels {
     /// The names with their places.
     fn names(&self) -> Vec<(String, Span)> {
         match self {
-            Kernels::C(source, _) => source.kernels(),
-            Kernels::Ptx(source) => {
+            SourceKernels::C(source, _) => source.kernels(),
+            SourceKernels::Ptx(source) => {
                 let all = source.kernels();
                 all.map(|(kernel, at)| (ptx::short(source, &kernel.name), at))
                     .collect()
@@ -159,8 +159,8 @@ impl Kernels {
     /// The kernels that a name is of, or short for.
     fn meant(&self, word: &str) -> Vec<usize> {
         match self {
-            Kernels::Ptx(source) => source.meant(word),
-            Kernels::C(source, _) => {
+            SourceKernels::Ptx(source) => source.meant(word),
+            SourceKernels::C(source, _) => {
                 let all = source.kernels().into_iter().enumerate();
                 all.filter(|(_, (name, _))| name == word)
                     .map(|(i, _)| i)
@@ -169,20 +169,20 @@ impl Kernels {
         }
     }
 
-    fn kernel(&self, number: usize, sink: &mut Sink) -> Kernel {
+    fn kernel(&self, number: usize, sink: &mut Sink) -> SourceKernel {
         match self {
-            Kernels::C(source, dialect) => {
+            SourceKernels::C(source, dialect) => {
                 let unit = Rc::new(source.unit(number, sink));
                 let head = source.head(number, &unit);
-                Kernel {
+                SourceKernel {
                     head,
                     code: KernelCode::C(unit, *dialect),
                 }
             }
-            Kernels::Ptx(source) => {
+            SourceKernels::Ptx(source) => {
                 let found = source.kernels().nth(number);
                 let head = found.map(|(kernel, at)| ptx::head(source, kernel, at));
-                Kernel {
+                SourceKernel {
                     head: head.unwrap_or_default(),
                     code: KernelCode::Ptx(source.clone(), number),
                 }
@@ -225,7 +225,7 @@ fn no_kernel(kind: SourceKind, sink: &Sink) -> Diagnostic {
         .help("name a file that defines one; a header is read with the file that includes it")
 }
 
-fn unknown_kernel(written: &Written, names: &[(String, Span)], file: &str) -> Diagnostic {
+fn unknown_kernel(written: &WrittenLaunches, names: &[(String, Span)], file: &str) -> Diagnostic {
     let wanted = &written.launch.kernel;
     let message = format!("`{file}` has no kernel `{wanted}`");
     let known: Vec<String> = names.iter().map(|(name, _)| format!("`{name}`")).collect();
@@ -241,7 +241,7 @@ fn unknown_kernel(written: &Written, names: &[(String, Span)], file: &str) -> Di
 }
 
 /// A kernel of a file.
-struct Kernel {
+struct SourceKernel {
     head: KernelHead,
     code: KernelCode,
 }
@@ -253,14 +253,14 @@ enum KernelCode {
     Ptx(Rc<Source>, usize),
 }
 
-impl Kernel {
+impl SourceKernel {
     /// The test of a launch, bound; with errors in the code, none. `taken`: names of those before it.
     ///
     /// # Errors
     /// What of the launch does not fit the kernel.
     fn test(
         &self,
-        given: Option<&Written>,
+        given: Option<&WrittenLaunches>,
         sizes: Option<&launch::Launch>,
         taken: &[String],
         sink: &mut Sink,
@@ -332,7 +332,7 @@ impl Kernel {
     /// The launch with all arguments.
     fn bound(
         &self,
-        given: Option<&Written>,
+        given: Option<&WrittenLaunches>,
         sizes: Option<&launch::Launch>,
     ) -> Result<Bound, Vec<Diagnostic>> {
         let head = &self.head;
@@ -372,7 +372,7 @@ impl Kernel {
     fn make_smaller(
         &self,
         bound: &mut Bound,
-        given: Option<&Written>,
+        given: Option<&WrittenLaunches>,
     ) -> Result<(), Vec<Diagnostic>> {
         let before = bound.threads();
         if before <= MOST_THREADS {
@@ -412,7 +412,7 @@ impl Kernel {
     }
 
     /// Adds the arrays of dynamic shared memory, which all begin at one place.
-    fn add_dynamic(&self, bound: &mut Bound, given: Option<&Written>) {
+    fn add_dynamic(&self, bound: &mut Bound, given: Option<&WrittenLaunches>) {
         let shared = given
             .and_then(|given| given.launch.shared)
             .filter(|_| bound.notes.is_empty());

@@ -139,11 +139,11 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 
 /// A launch from its text.
 pub(super) fn read(text: &MappedText, sink: &mut Sink) -> Option<Launch> {
-    let mut reader = Reader { text, at: 0, sink };
+    let mut reader = LaunchReader { text, at: 0, sink };
     reader.launch()
 }
 
-struct Reader<'t, 's> {
+struct LaunchReader<'t, 's> {
     text: &'t MappedText,
     at: usize,
     sink: &'s mut Sink,
@@ -152,7 +152,7 @@ struct Reader<'t, 's> {
 /// An example of a launch.
 const FORM: &str = "`kernel<<<2, 64>>>(in[128] = 1, out[2], 128)`";
 
-impl<'t> Reader<'t, '_> {
+impl<'t> LaunchReader<'t, '_> {
     fn rest(&self) -> &'t str {
         &self.text.as_str()[self.at..]
     }

@@ -104,7 +104,7 @@ pub type Documents = (Vec<(String, String)>, Vec<Diagnostic>);
 
 /// A launch, where it was written, and what kind of place that is.
 #[derive(Clone, Debug)]
-struct Written {
+struct WrittenLaunches {
     launch: Launch,
     /// The text that its spans are of.
     file: Arc<SourceFile>,
@@ -113,7 +113,11 @@ struct Written {
 
 /// The launches that a file and the command line say, in order; those of the command line replace
 /// those of the file. Errors in the command line go to `others`.
-fn written(options: &Options, sink: &mut Sink, others: &mut Vec<Diagnostic>) -> Vec<Written> {
+fn written(
+    options: &Options,
+    sink: &mut Sink,
+    others: &mut Vec<Diagnostic>,
+) -> Vec<WrittenLaunches> {
     let file = sink.file().clone();
     let mut all = Vec::new();
     for text in &options.launches {
@@ -121,7 +125,7 @@ fn written(options: &Options, sink: &mut Sink, others: &mut Vec<Diagnostic>) -> 
         let mut own = Sink::new(&source);
         let launch = launch::read(&MappedText::verbatim(text, 0), &mut own);
         others.extend(own.into_diagnostics());
-        all.extend(launch.map(|launch| Written {
+        all.extend(launch.map(|launch| WrittenLaunches {
             launch,
             file: source,
             by: LaunchOrigin::CommandLine,
@@ -131,7 +135,7 @@ fn written(options: &Options, sink: &mut Sink, others: &mut Vec<Diagnostic>) -> 
         return all;
     }
     let lines = launch::directives(&file.text, sink);
-    all.extend(lines.into_iter().map(|launch| Written {
+    all.extend(lines.into_iter().map(|launch| WrittenLaunches {
         launch,
         file: file.clone(),
         by: LaunchOrigin::Line,

@@ -272,7 +272,7 @@ impl WeakContents {
         carried: &mut dyn Iterator<Item = &WriteView>,
         mut out: &mut dyn Hasher,
     ) {
-        let names = Names::new(&self.locations);
+        let names = StateNames::new(&self.locations);
         let wide = self
             .locations
             .iter()
@@ -307,10 +307,10 @@ impl WeakContents {
 }
 
 /// By location and slot: the number of the write, in the order of threads and of their writes.
-struct Names(Vec<Vec<u8>>);
+struct StateNames(Vec<Vec<u8>>);
 
-impl Names {
-    fn new(locations: &[LocationWrites]) -> Names {
+impl StateNames {
+    fn new(locations: &[LocationWrites]) -> StateNames {
         let of = |l: &LocationWrites| {
             let mut order: Vec<(WriteId, usize)> = l.live().map(|(i, w)| (w.source, i)).collect();
             order.sort_unstable();
@@ -320,7 +320,7 @@ impl Names {
             }
             names
         };
-        Names(locations.iter().map(of).collect())
+        StateNames(locations.iter().map(of).collect())
     }
 
     /// The set of a location's writes, by number.
