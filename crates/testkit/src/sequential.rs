@@ -414,6 +414,9 @@ struct Maker {
     pair: Option<(u64, Type, Type)>,
     /// The type of the member of a structure with member functions.
     method: Option<Type>,
+    /// The statement is in a function. A function that uses memory has no order among the operands
+    /// of an expression, so calls of it would be refused.
+    called: bool,
 }
 
 /// A function: its name, and its parameters, each with whether it is a reference.
@@ -443,6 +446,7 @@ impl Maker {
             functions: Vec::new(),
             pair: None,
             method: None,
+            called: false,
         }
     }
 
@@ -482,6 +486,7 @@ impl Maker {
             let _ = write!(head.last_mut().expect("there is one"), " = {value}");
         }
         let result = self.any(&TYPES);
+        self.called = true;
         let mut body: String = (0..self.rng.random_range(0..=2))
             .map(|_| self.statement(1) + " ")
             .collect();
@@ -507,6 +512,7 @@ impl Maker {
             default,
         });
         self.scopes = vec![Vec::new()];
+        self.called = false;
         text
     }
 
@@ -879,9 +885,9 @@ impl Maker {
             62..64 if self.language == Language::Cpp => self.referred(),
             70..76 if self.language == Language::Cpp && !simple => self.declaring(depth),
             76..80 => self.floating(),
-            80..83 => self.addressed(),
-            83..86 if self.language == Language::Cpp => self.elements(),
-            86..88 if self.method.is_some() => self.method(),
+            80..83 if !self.called => self.addressed(),
+            83..86 if self.language == Language::Cpp && !self.called => self.elements(),
+            86..88 if self.method.is_some() && !self.called => self.method(),
             64..70 if self.pair.is_some() => {
                 let pair = self.pair.expect("there is one");
                 self.paired(pair)
