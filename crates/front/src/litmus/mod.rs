@@ -27,6 +27,7 @@ mod keys;
 mod places;
 mod program_scope;
 mod read;
+mod reading;
 mod respell;
 mod schema;
 pub mod source;

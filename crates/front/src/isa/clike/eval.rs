@@ -17,7 +17,6 @@ use super::ast::{Expr as Tree, ExprKind, Initial, TypeName};
 use super::calls::{Does, MOST_ARGUMENTS, ROWS};
 use super::coordinates::of_groups;
 use super::cuda_calls::FUNCTIONS;
-use super::floats;
 use super::language::Shifts;
 use super::lower::{Lowering, Touches};
 use super::pipelines::role;
@@ -26,6 +25,7 @@ use super::refused;
 use super::scope::Binding;
 use super::types::{Qualified, Type, Value, common, folded};
 use super::words::{LIMITS, bare};
+use super::{floats, math};
 use program::{Access, BinOp, CmpOp, Expr, LocId, Op, Ty};
 
 impl Lowering<'_, '_> {
@@ -550,7 +550,7 @@ impl Lowering<'_, '_> {
         if let Some(&(_, value, ty)) = LIMITS.iter().find(|limit| limit.0 == name) {
             return Value::literal(value, Type::Int(ty));
         }
-        if let Some(value) = floats::constant(name) {
+        if let Some(value) = math::constant(name) {
             return value;
         }
         match name {
@@ -838,7 +838,7 @@ impl Lowering<'_, '_> {
         }
         row.is_some_and(|row| pure(row.does))
             || is_operator(name)
-            || floats::is_function(name, self.env.language)
+            || math::is_function(name, self.env.language)
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
             || (self.env.language.row().regions

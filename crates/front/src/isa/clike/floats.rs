@@ -1,5 +1,5 @@
-//! Computes with numbers of floating point: arithmetic, comparisons, conversions, functions of the
-//! mathematical library. Their values are bits.
+//! Computes with numbers of floating point: arithmetic, comparisons, conversions. Their values are
+//! bits. The functions of the mathematical library are in `math.rs`.
 //!
 //! # Sources
 //! - C11, 6.3.1 and 7.12; ISO C++, conv.double, conv.fpint, expr.arith.conv.
@@ -15,11 +15,6 @@
 //!   languages leave it undefined.
 //! - Functions without an exact result, such as `expf`, have values that are not worked out.
 
-use std::ops::Range;
-
-use super::ast::Expr as Tree;
-use super::language::Language;
-use super::lower::Lowering;
 use super::types::{Type, Value, folded};
 use program::{BinOp, CmpOp, Expr, FloatOp, Format, NumberType, Rounding, Ty};
 
@@ -68,7 +63,7 @@ pub(super) fn word(format: Format) -> Ty {
 }
 
 /// One of the operations on the bits.
-fn float(op: FloatOp, format: Format, a: Expr, b: Expr) -> Expr {
+pub(super) fn float(op: FloatOp, format: Format, a: Expr, b: Expr) -> Expr {
     let ty = match op {
         FloatOp::To(..) | FloatOp::From(..) => Ty::U64,
         _ => word(format),
@@ -76,7 +71,7 @@ fn float(op: FloatOp, format: Format, a: Expr, b: Expr) -> Expr {
     folded(Expr::Bin(BinOp::Float(op, format), ty, a.into(), b.into()))
 }
 
-fn unary(op: FloatOp, format: Format, a: Expr) -> Expr {
+pub(super) fn unary(op: FloatOp, format: Format, a: Expr) -> Expr {
     float(op, format, a, Expr::Const(0))
 }
 
@@ -107,7 +102,7 @@ pub(super) fn is_zero(format: Format, expr: &Expr, zero: bool) -> Expr {
     if zero { equal } else { not(equal) }
 }
 
-fn not(truth: Expr) -> Expr {
+pub(super) fn not(truth: Expr) -> Expr {
     folded(Expr::Cmp(
         CmpOp::Eq,
         Ty::S32,
@@ -161,7 +156,7 @@ pub(super) fn negated(format: Format, a: &Expr) -> Expr {
     ))
 }
 
-fn magnitude(format: Format, a: &Expr) -> Expr {
+pub(super) fn magnitude(format: Format, a: &Expr) -> Expr {
     let all = Expr::Const(!format.sign());
     folded(Expr::Bin(
         BinOp::And,
@@ -181,332 +176,5 @@ pub(super) fn compared(op: CmpOp, format: Format, a: &Value, b: &Value) -> Expr 
         CmpOp::Ge => float(FloatOp::LessEqual, format, b, a),
         CmpOp::Eq => float(FloatOp::Equal, format, a, b),
         CmpOp::Ne => not(float(FloatOp::Equal, format, a, b)),
-    }
-}
-
-/// The computation of a function of the mathematical library.
-#[derive(Clone, Copy)]
-enum Computes {
-    Operation(FloatOp),
-    Magnitude,
-    IsNan,
-    IsFinite,
-    /// `a * b + c`, rounded once.
-    Fused,
-    /// A value that is not worked out; the number of arguments.
-    Open(usize),
-}
-
-const NEAREST: Rounding = Rounding::Nearest;
-
-/// Functions without the suffix `f` of the ones for `float`.
-const FUNCTIONS: &[(&str, Computes)] = &[
-    ("fmax", Computes::Operation(FloatOp::Max)),
-    ("fmin", Computes::Operation(FloatOp::Min)),
-    ("sqrt", Computes::Operation(FloatOp::Sqrt(NEAREST))),
-    ("fabs", Computes::Magnitude),
-    ("floor", Computes::Operation(FloatOp::Whole(Rounding::Down))),
-    ("ceil", Computes::Operation(FloatOp::Whole(Rounding::Up))),
-    ("trunc", Computes::Operation(FloatOp::Whole(Rounding::Zero))),
-    ("rint", Computes::Operation(FloatOp::Whole(NEAREST))),
-    ("isnan", Computes::IsNan),
-    ("isfinite", Computes::IsFinite),
-    ("fma", Computes::Fused),
-    ("exp", Computes::Open(1)),
-    ("exp2", Computes::Open(1)),
-    ("exp10", Computes::Open(1)),
-    ("expm1", Computes::Open(1)),
-    ("log", Computes::Open(1)),
-    ("log2", Computes::Open(1)),
-    ("log10", Computes::Open(1)),
-    ("log1p", Computes::Open(1)),
-    ("sin", Computes::Open(1)),
-    ("cos", Computes::Open(1)),
-    ("tan", Computes::Open(1)),
-    ("asin", Computes::Open(1)),
-    ("acos", Computes::Open(1)),
-    ("atan", Computes::Open(1)),
-    ("sinh", Computes::Open(1)),
-    ("cosh", Computes::Open(1)),
-    ("tanh", Computes::Open(1)),
-    ("erf", Computes::Open(1)),
-    ("cbrt", Computes::Open(1)),
-    ("rsqrt", Computes::Open(1)),
-    ("round", Computes::Open(1)),
-    ("pow", Computes::Open(2)),
-    ("fmod", Computes::Open(2)),
-    ("atan2", Computes::Open(2)),
-    ("hypot", Computes::Open(2)),
-];
-
-/// Functions that CUDA has for `float` alone.
-const INTRINSICS: &[(&str, Computes)] = &[
-    ("__fadd_rn", Computes::Operation(FloatOp::Add(NEAREST))),
-    ("__fsub_rn", Computes::Operation(FloatOp::Sub(NEAREST))),
-    ("__fmul_rn", Computes::Operation(FloatOp::Mul(NEAREST))),
-    ("__fdiv_rn", Computes::Operation(FloatOp::Div(NEAREST))),
-    ("__fsqrt_rn", Computes::Operation(FloatOp::Sqrt(NEAREST))),
-    ("__fmaf_rn", Computes::Fused),
-    ("__expf", Computes::Open(1)),
-    ("__exp10f", Computes::Open(1)),
-    ("__logf", Computes::Open(1)),
-    ("__log2f", Computes::Open(1)),
-    ("__log10f", Computes::Open(1)),
-    ("__sinf", Computes::Open(1)),
-    ("__cosf", Computes::Open(1)),
-    ("__tanf", Computes::Open(1)),
-    ("__powf", Computes::Open(2)),
-    ("__fdividef", Computes::Open(2)),
-    ("__frsqrt_rn", Computes::Open(1)),
-];
-
-/// Functions that keep the bits of a value: the types of the argument and of the result.
-const SAME_BITS: &[(&str, Type, Type)] = &[
-    ("__float_as_int", SINGLE, Type::INT),
-    ("__float_as_uint", SINGLE, Type::Int(Ty::U32)),
-    ("__int_as_float", Type::INT, SINGLE),
-    ("__uint_as_float", Type::Int(Ty::U32), SINGLE),
-    ("__double_as_longlong", DOUBLE, Type::Int(Ty::WORD)),
-    ("__longlong_as_double", Type::Int(Ty::WORD), DOUBLE),
-];
-
-const SINGLE: Type = Type::Float(Format::SINGLE);
-const DOUBLE: Type = Type::Float(Format::DOUBLE);
-
-/// Constants of the headers.
-const CONSTANTS: &[(&str, f64, Format)] = &[
-    ("FLT_MAX", f32::MAX as f64, Format::SINGLE),
-    ("FLT_MIN", f32::MIN_POSITIVE as f64, Format::SINGLE),
-    ("FLT_EPSILON", f32::EPSILON as f64, Format::SINGLE),
-    ("INFINITY", f64::INFINITY, Format::SINGLE),
-    ("NAN", f64::NAN, Format::SINGLE),
-    ("DBL_MAX", f64::MAX, Format::DOUBLE),
-    ("DBL_MIN", f64::MIN_POSITIVE, Format::DOUBLE),
-    ("DBL_EPSILON", f64::EPSILON, Format::DOUBLE),
-    ("M_PI", std::f64::consts::PI, Format::DOUBLE),
-];
-
-/// The constant of that name.
-pub(super) fn constant(name: &str) -> Option<Value> {
-    let (_, value, format) = CONSTANTS.iter().find(|row| row.0 == name)?;
-    let bits = match format.bits {
-        32 => i64::from((*value as f32).to_bits()),
-        _ => value.to_bits() as i64,
-    };
-    Some(Value::literal(bits, Type::Float(*format)))
-}
-
-/// Functions of OpenCL C with other names, or with approximations under such names.
-const OF_OPENCL: &[&str] = &["native_", "half_"];
-
-/// The function of that name, and whether its name says `float`.
-fn function(name: &str, language: &Language) -> Option<(Computes, bool)> {
-    let row = |name: &str| FUNCTIONS.iter().find(|row| row.0 == name).map(|row| row.1);
-    if language.row().regions {
-        let open = |rest: &str| match row(rest) {
-            Some(Computes::Open(n)) => Some(Computes::Open(n)),
-            Some(_) => Some(Computes::Open(1)),
-            None => None,
-        };
-        return OF_OPENCL
-            .iter()
-            .find_map(|prefix| open(name.strip_prefix(prefix)?))
-            .or_else(|| row(name))
-            .map(|computes| (computes, false));
-    }
-    let intrinsic = INTRINSICS.iter().find(|row| row.0 == name);
-    if let (Some((_, computes)), true) = (intrinsic, language.cpp) {
-        return Some((*computes, true));
-    }
-    match row(name) {
-        Some(computes) => Some((computes, false)),
-        None => row(name.strip_suffix('f')?).map(|computes| (computes, true)),
-    }
-}
-
-/// Whether a function of that name computes with numbers of floating point, and does nothing else.
-pub(super) fn is_function(name: &str, language: &Language) -> bool {
-    let name = super::words::bare(name);
-    function(name, language).is_some()
-        || (language.cpp && SAME_BITS.iter().any(|row| row.0 == name))
-}
-
-impl Computes {
-    /// How many arguments the function takes.
-    fn arguments(self) -> usize {
-        match self {
-            Computes::Fused => 3,
-            Computes::Operation(
-                FloatOp::Max
-                | FloatOp::Min
-                | FloatOp::Add(_)
-                | FloatOp::Sub(_)
-                | FloatOp::Mul(_)
-                | FloatOp::Div(_),
-            ) => 2,
-            Computes::Open(n) => n,
-            _ => 1,
-        }
-    }
-
-    fn value(self, format: Format, args: &[Expr]) -> Value {
-        let one = || args[0].clone();
-        let expr = match self {
-            Computes::Operation(op) => {
-                let second = args.get(1).cloned().unwrap_or(Expr::Const(0));
-                float(op, format, one(), second)
-            }
-            Computes::Magnitude => magnitude(format, &args[0]),
-            Computes::Fused => fused(format, args),
-            Computes::IsNan => float(FloatOp::Unordered, format, one(), one()),
-            // Only a finite number has a difference of zero to itself.
-            Computes::IsFinite => {
-                let difference = float(FloatOp::Sub(NEAREST), format, one(), one());
-                is_zero(format, &difference, true)
-            }
-            Computes::Open(_) => open(word(format), args),
-        };
-        match self {
-            Computes::IsNan | Computes::IsFinite => Value::of(expr, Ty::S32),
-            _ => Value::new(expr, Type::Float(format)),
-        }
-    }
-}
-
-fn fused(format: Format, args: &[Expr]) -> Expr {
-    let fused = program::Fused {
-        format,
-        rounding: NEAREST,
-    };
-    Expr::Fused(
-        fused,
-        [0, 1, 2].map(|n| Box::new(args.get(n).cloned().unwrap_or(Expr::Const(0)))),
-    )
-}
-
-/// A value that is not worked out.
-fn open(ty: Ty, args: &[Expr]) -> Expr {
-    let some = args.iter().filter(|arg| **arg != Expr::Const(0));
-    some.cloned().fold(Expr::unknown(ty), |all, arg| {
-        Expr::Bin(BinOp::Unknown, ty, all.into(), arg.into())
-    })
-}
-
-impl Lowering<'_, '_> {
-    /// Calls a function of the mathematical library; `None`: the call is another one.
-    pub(super) fn math_call(&mut self, tree: &Tree, name: &str, args: &[Tree]) -> Option<Value> {
-        let name = super::words::bare(name);
-        let same = SAME_BITS.iter().find(|row| row.0 == name);
-        if let (Some((_, from, to)), true) = (same, self.env.language.cpp) {
-            return Some(self.same_bits(tree, to, from, args));
-        }
-        let (computes, single) = function(name, self.env.language)?;
-        let wanted = computes.arguments();
-        if args.len() != wanted {
-            let message = format!("`{name}` takes {wanted} arguments, {} given", args.len());
-            self.error("wrong-operands", &tree.range, message, |d| {
-                d.label("expected another number of arguments")
-            });
-            return Some(self.nothing());
-        }
-        let values: Vec<Value> = args.iter().map(|arg| self.scalar(arg)).collect();
-        let format = match single {
-            true => Format::SINGLE,
-            false => self.format_of(&values),
-        };
-        let mut numbers = Vec::new();
-        for (value, arg) in values.iter().zip(args) {
-            let of = Type::Float(format);
-            let expr = self.assignable(value, &of, &arg.range);
-            let kept = self.kept(Value::new(expr, of));
-            numbers.push(folded(kept.expr));
-        }
-        Some(computes.value(format, &numbers))
-    }
-
-    /// `as_float(n)`, with the same bits, or `convert_float(n)` (OpenCL C).
-    pub(super) fn as_float(
-        &mut self,
-        tree: &Tree,
-        format: Format,
-        same_bits: bool,
-        args: &[Tree],
-    ) -> Value {
-        let value = match args {
-            [arg] => Some(self.scalar(arg)),
-            _ => None,
-        };
-        let fits = |value: &Value| {
-            let number = value.ty.promoted().is_some() || matches!(value.ty, Type::Float(_));
-            number && (!same_bits || value.word().bits == format.bits)
-        };
-        let Some(value) = value.filter(fits) else {
-            self.error(
-                "wrong-operands",
-                &tree.range,
-                "this cannot be converted",
-                |d| d.label("expected one number; for the same bits, one of the same size"),
-            );
-            return self.nothing();
-        };
-        let expr = match same_bits {
-            true => Value::of(value.expr.clone(), value.word()).fit(word(format)),
-            false => converted(&value, format),
-        };
-        Value::new(expr, Type::Float(format))
-    }
-
-    /// `__float_as_int(v)`: the same bits (CUDA Math API, *Type Casting Intrinsics*).
-    fn same_bits(&mut self, tree: &Tree, to: &Type, from: &Type, args: &[Tree]) -> Value {
-        let [arg] = args else {
-            self.error(
-                "wrong-operands",
-                &tree.range,
-                "this function takes 1 argument",
-                |d| d.label(format!("{} given", args.len())),
-            );
-            return self.nothing();
-        };
-        let value = self.scalar(arg);
-        let expr = self.assignable(&value, from, &arg.range);
-        let word = from.word().unwrap_or(Ty::U32);
-        let expr = Value::of(expr, word).fit(to.word().unwrap_or(Ty::U32));
-        Value::new(expr, to.clone())
-    }
-
-    /// The format that overloads choose for arguments; that of integers is `double`.
-    fn format_of(&self, values: &[Value]) -> Format {
-        let formats = values.iter().filter_map(|value| match value.ty {
-            Type::Float(format) => Some(format),
-            _ => None,
-        });
-        let widest = formats.max_by_key(|format| format.bits);
-        match self.env.language.dialect {
-            program::Dialect::C => Format::DOUBLE,
-            _ => widest.unwrap_or(Format::DOUBLE),
-        }
-    }
-
-    /// Whether an operation is one of floating point; then, its result.
-    pub(super) fn float_arithmetic(
-        &mut self,
-        op: BinOp,
-        a: &Value,
-        b: &Value,
-        range: &Range<usize>,
-    ) -> Option<Value> {
-        let format = common(&a.ty, &b.ty)?;
-        let result = arithmetic(op, format, a, b);
-        if result.is_none() {
-            let name = name(format);
-            self.error(
-                "wrong-operand",
-                range,
-                format!("no such operation on `{name}`"),
-                |d| d.label("expected integers"),
-            );
-            return Some(self.nothing());
-        }
-        result
     }
 }

@@ -70,6 +70,7 @@ mod lanes;
 mod language;
 mod lex;
 mod lower;
+mod math;
 mod members;
 mod memory;
 mod objects;

@@ -10,8 +10,8 @@ use crate::document::{Value, entries, span_of};
 use crate::isa::clike::{is_boolean, is_floating, type_named as c_type_named};
 use crate::isa::ptx::{RegInit, type_named};
 use crate::isa::{Object, SymbolKind, Symbols};
-use crate::litmus::form::{ENOUGH, Reading};
 use crate::litmus::keys;
+use crate::litmus::reading::{ENOUGH, Reading};
 use diag::{MappedText, Span};
 use program::{Class, Dialect, Init, Layout, LocId, MemoryKind, Proxy, Space, mbarrier};
 

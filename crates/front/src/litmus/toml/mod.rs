@@ -16,9 +16,9 @@ use indexmap::IndexMap;
 
 use super::build::{build, build_clike};
 use super::condition::{self, Resolver, Unknown};
-use super::form::{Form, Reading, of_two};
 use super::fronts::{Front, Syntax, dialects};
 use super::keys;
+use super::reading::{Form, Reading, of_two};
 use crate::document::{self, Value, span_of};
 use crate::isa::clike::Unit;
 use crate::isa::ptx::PtxEnv;

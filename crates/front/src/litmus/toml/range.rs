@@ -12,9 +12,9 @@ use super::template::TemplateChoice;
 use super::{TestReader, integer};
 use crate::document::{Value, span_of};
 use crate::isa::clike::Coordinates;
-use crate::litmus::form::Reading;
 use crate::litmus::fronts::Front;
 use crate::litmus::places::{GridLayout, MAX_THREADS};
+use crate::litmus::reading::Reading;
 use diag::Span;
 use program::{Dialect, NdRange, Place, RangeError};
 

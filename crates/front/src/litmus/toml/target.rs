@@ -34,7 +34,7 @@ pub(in crate::litmus) fn find(
         made: None,
         template,
         sink: &mut sink,
-        reading: crate::litmus::form::Reading::Exact,
+        reading: crate::litmus::reading::Reading::Exact,
     };
     let choice = choices
         .iter()

@@ -11,9 +11,9 @@ use crate::document::span_of;
 use crate::isa::Symbols;
 use crate::isa::ptx::{RegInit, Unit};
 use crate::litmus::build::ThreadDraft;
-use crate::litmus::form::Reading;
 use crate::litmus::fronts::Front;
 use crate::litmus::places::{MAX_THREADS, special_registers};
+use crate::litmus::reading::Reading;
 use diag::Span;
 use program::{Dialect, Init, Place, Scope};
 
