@@ -61,7 +61,7 @@ pub(super) fn check(args: &CheckArgs, launch: LaunchArg, terminal: &Terminal) ->
 
 fn limits(args: &CheckArgs) -> Limits {
     let usual = Limits::default();
-    let timeout = args.question.timeout.clone();
+    let timeout = args.question.timeout;
     Limits {
         answer: timeout.and_then(|t| t.0).unwrap_or(usual.answer),
         ..usual

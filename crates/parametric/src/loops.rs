@@ -294,9 +294,7 @@ impl Exec<'_> {
             let room = room.count() as i128 - 1;
             self.terms.narrow(k, (0, room.max(0)));
             self.terms.may_overflow = true;
-            if self.terms.constant(from).is_none() {
-                return None;
-            }
+            self.terms.constant(from)?;
         }
         let amount = match times {
             1 => k,

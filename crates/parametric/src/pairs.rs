@@ -107,12 +107,6 @@ impl Renaming {
     }
 
     fn of(&mut self, terms: &mut Terms, t: Term) -> Term {
-        // All symbols at once, so that what is inside of others is renamed first.
-        let mut by = FxHashMap::default();
-        self.renamed(terms, t, &mut by)
-    }
-
-    fn renamed(&mut self, terms: &mut Terms, t: Term, by: &mut FxHashMap<Term, Term>) -> Term {
         if let Some(known) = self.memo.get(&t) {
             return *known;
         }
@@ -124,10 +118,7 @@ impl Renaming {
             let Node::Symbol(_, args) = terms.node(symbol).clone() else {
                 continue;
             };
-            let args = args
-                .into_iter()
-                .map(|a| self.renamed(terms, a, by))
-                .collect();
+            let args = args.into_iter().map(|a| self.of(terms, a)).collect();
             let new = terms.add(Node::Symbol(new, args));
             self.memo.insert(symbol, new);
         }

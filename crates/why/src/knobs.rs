@@ -317,7 +317,7 @@ pub(crate) fn said(op: &Op) -> (Vec<(EventKind, Tags)>, Option<Scope>) {
     (
         op.tags()
             .into_iter()
-            .map(|(kind, tags)| (kind, tags.clone()))
+            .map(|(kind, tags)| (kind, *tags))
             .collect(),
         op.scope(),
     )

@@ -156,10 +156,12 @@ impl<'a> Splitter<'a> {
                         body.get_or_insert(at);
                         at = close;
                         // A body ends its function; an initialiser or a structure goes on to `;`.
-                        if self.word(close) != ";" && list.is_some_and(|l| l < close) {
-                            if !self.is_type(head) && !self.assigns(head, body.unwrap_or(at)) {
-                                break;
-                            }
+                        let is_function = !self.is_type(head) && list.is_some_and(|l| l < close);
+                        if self.word(close) != ";"
+                            && is_function
+                            && !self.assigns(head, body.unwrap_or(at))
+                        {
+                            break;
                         }
                     }
                     "}" => {

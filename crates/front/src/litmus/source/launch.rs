@@ -506,7 +506,8 @@ mod tests {
         let mut sink = Sink::new(&file);
         let all = directives(text, &mut sink);
         assert_eq!(all.len(), 2);
-        assert_eq!(all[0].span, Span::new(text.find("k<").unwrap_or(0), 72));
+        let at = text.find("k<").expect("it is there");
+        assert_eq!(all[0].span, Span::new(at, at + "k<<<1, 2>>>(x[2])".len()));
         let sizes = sizes(text).expect("sizes");
         assert_eq!((sizes.grid, sizes.block), (Some(vec![2]), Some(vec![8, 8])));
     }
