@@ -8,7 +8,7 @@
 //! | [`pairs`] | questions about two threads |
 //! | [`integers`], [`words`] | questions as SMT-LIB: without overflow, or as machines compute |
 //! | [`solver`] | the solver |
-//! | [`decide`] | answers about a kernel |
+//! | [`mod@decide`] | answers about a kernel |
 //! | [`replay`] | possible races, tried on a small launch by the exact engines |
 
 pub mod assume;
