@@ -93,6 +93,7 @@ pub(super) fn told(
         kernel: launch.kernel.clone(),
         launch: launch.text.clone(),
         origin: match launch.by {
+            _ if !launch.notes.is_empty() => LaunchSource::Smaller,
             LaunchOrigin::Line => LaunchSource::File,
             LaunchOrigin::CommandLine => LaunchSource::CommandLine,
             LaunchOrigin::Choice => LaunchSource::Chosen,

@@ -282,6 +282,12 @@ fn too_many_threads_become_fewer_and_that_is_said() {
         "{}",
         said.out
     );
+    // The answer is about the smaller launch.
+    assert!(
+        said.out.contains("launch smaller than given: 1 race-free"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]

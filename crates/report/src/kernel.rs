@@ -33,6 +33,8 @@ pub enum LaunchSource {
     CommandLine,
     /// It was chosen.
     Chosen,
+    /// It is smaller than the given one, which has too many threads.
+    Smaller,
 }
 
 /// Kernels, counted.
@@ -149,6 +151,7 @@ impl Kernels {
             LaunchSource::File => "as in the file",
             LaunchSource::CommandLine => "as on the command line",
             LaunchSource::Chosen => "chosen",
+            LaunchSource::Smaller => "smaller than given",
         };
         let _ = write!(text, ", {launches} {origin}: ");
         let count = |is: &dyn Fn(&Tally) -> bool| all.iter().filter(|tally| is(tally)).count();
