@@ -132,7 +132,7 @@ pub struct Missing {
     /// search found none.
     pub edits: Vec<Need>,
     /// The reading of the source in which they forbid it, if the answer used another one:
-    /// `alias-overlap=fenced`.
+    /// `alias-overlap=fenced`. Without an edit, that reading forbids the program as it stands.
     #[serde(default)]
     pub under: Option<String>,
     /// How the changed program breaks an axiom. [`MissingLink`] marks links that do not hold in the

@@ -182,9 +182,8 @@ impl<'a> Session<'a> {
                     missing.none = Some(format!(
                         "in the reading `{under}` of the source it is, as it stands"
                     ));
-                } else {
-                    (missing.edits, missing.under) = (needs, Some(under));
                 }
+                (missing.edits, missing.under) = (needs, Some(under));
             }
             Err(reason) => missing.none = Some(reason),
             Ok(changed) => {
