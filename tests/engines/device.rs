@@ -126,7 +126,8 @@ fn random_programs_show_what_the_models_allow() {
     eprintln!(
         "{run} programs run, {refused} refused; {weak} showed what `sc` forbids; {undefined} times undefined"
     );
-    assert!(run > 2 * refused, "{run} run, {refused} refused");
+    // No kernel hands values to a part of a work-group; the generator draws such operations.
+    assert!(run > refused, "{run} run, {refused} refused");
 }
 
 /// Tests of PTX in the repository.

@@ -925,10 +925,16 @@ impl Maker {
         let (edge, other) = (self.any(FLOATS), self.any(FLOATS));
         let compared = self.any(&["<", "<=", ">", ">=", "==", "!="]);
         let step = self.any(&["", "f++; ", "f *= 0.75f; ", "f = -f; ", "f += 3; "]);
+        // OpenCL C 1.2, 6.3.i: the first operand of `?:` is no float.
+        let truth = if self.language == Language::OpenCl {
+            "g != 0"
+        } else {
+            "g"
+        };
         format!(
             "{{ {ty} f = {}; f = f {op} {edge}; {ty} g = {}; {step}\
              {to} = f {compared} g + {other} ? \
-             (f > -1e6f && f < 1e6f ? (int)f : 5) : (g ? 1 : 2); }}",
+             (f > -1e6f && f < 1e6f ? (int)f : 5) : ({truth} ? 1 : 2); }}",
             first.text, second.text
         )
     }
