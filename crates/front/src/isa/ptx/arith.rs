@@ -17,6 +17,7 @@ use super::floats::{
     set_predicates, suits,
 };
 use super::lower::{Emit, PtxArg, PtxInstr};
+use super::needs::Need;
 use super::table::{
     B128, DATA, DATA_PRED, FLUSH, InstrRow, NUMBERS, OperandRole, QualGroup, QualKind, ROUND,
     ResultTy, TYPES, TYPES_PRED, WIDE,
@@ -115,6 +116,9 @@ const ROUNDINGS: QualGroup = QualGroup {
 const BINARY: &[OperandRole] = &[OperandRole::Dst, OperandRole::Val, OperandRole::Val];
 const SHIFT: &[OperandRole] = &[OperandRole::Dst, OperandRole::Val, OperandRole::Loose];
 const UNARY: &[OperandRole] = &[OperandRole::Dst, OperandRole::Val];
+const HALF_PAIRS: Need = Need::of(&["bf16", "bf16x2"], (7, 8), 90);
+const SINGLE_PAIRS: Need = Need::of(&["f32x2"], (8, 6), 100);
+const SMALL_EXTREMES: Need = Need::of(&["f16", "f16x2", "bf16", "bf16x2", "NaN"], (7, 0), 80);
 const COMPARED: &[OperandRole] = &[OperandRole::DstAndPred, OperandRole::Val, OperandRole::Val];
 const COMBINED: &[OperandRole] = &[
     OperandRole::DstAndPred,
@@ -164,6 +168,7 @@ const fn compares(
         operands,
         lower,
     )
+    .needs(&[HALF_PAIRS])
     .keyed(keys)
     .result(ResultTy::Pred)
 }
@@ -186,6 +191,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         UNARY,
         moved_halves,
     )
+    .needs(&[Need::of(&["b128"], (8, 3), 70)])
     .one_of(&[B128]),
     InstrRow::new(
         "cvta",
@@ -206,25 +212,29 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Dst, OperandRole::Loose, OperandRole::Loose],
         converted,
     )
+    .needs(&[Need::of(&["bf16", "bf16x2"], (7, 0), 80)])
     .optional(1),
     binary(
         "add",
         "`add{.rnd}{.ftz}{.sat}{.type} d, a, b`",
         "sum",
         |e, c| bin(e, c, BinOp::Add),
-    ),
+    )
+    .needs(&[HALF_PAIRS, SINGLE_PAIRS]),
     binary(
         "sub",
         "`sub{.rnd}{.ftz}{.sat}{.type} d, a, b`",
         "difference",
         |e, c| bin(e, c, BinOp::Sub),
-    ),
+    )
+    .needs(&[HALF_PAIRS, SINGLE_PAIRS]),
     binary(
         "mul",
         "`mul{.lo}{.rnd}{.ftz}{.sat}{.type} d, a, b`",
         "product, lower half",
         |e, c| bin(e, c, BinOp::Mul),
-    ),
+    )
+    .needs(&[HALF_PAIRS, SINGLE_PAIRS]),
     InstrRow::new(
         "mul",
         "`mul.wide.type d, a, b`",
@@ -295,7 +305,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         ORDERED,
         BINARY,
         |e, c| bin(e, c, BinOp::Min),
-    ),
+    )
+    .needs(&[SMALL_EXTREMES]),
     InstrRow::new(
         "max",
         "`max{.ftz}{.NaN}{.type} d, a, b`",
@@ -303,7 +314,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         ORDERED,
         BINARY,
         |e, c| bin(e, c, BinOp::Max),
-    ),
+    )
+    .needs(&[SMALL_EXTREMES]),
     InstrRow::new(
         "and",
         "`and{.type} d, a, b`",
@@ -368,7 +380,8 @@ pub(super) const ROWS: &[InstrRow] = &[
                 None => assign(e, c, op(BinOp::Sub, c.ty, Expr::Const(0), c.expr(1))),
             }
         },
-    ),
+    )
+    .needs(&[Need::of(&["bf16", "bf16x2"], (7, 0), 80)]),
     InstrRow::new(
         "copysign",
         "`copysign.type d, a, b`",
@@ -398,7 +411,11 @@ pub(super) const ROWS: &[InstrRow] = &[
         FUSED,
         TERNARY,
         fused,
-    ),
+    )
+    .needs(&[
+        Need::of(&["bf16", "bf16x2", "relu"], (7, 0), 80),
+        SINGLE_PAIRS,
+    ]),
     InstrRow::new(
         "mad",
         "`mad.rnd{.ftz}{.sat}.type d, a, b, c`",

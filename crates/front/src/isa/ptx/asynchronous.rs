@@ -30,6 +30,7 @@ use super::copies::{
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier;
 use super::memory::{addresses, is_ordinary};
+use super::needs::Need;
 use super::operands::plus;
 use super::table::{B128, DATA, InstrRow, OperandRole, QualGroup, QualKind, SCOPES, TYPES};
 use diag::Sink;
@@ -71,6 +72,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Val, OperandRole::Addr],
         store,
     )
+    .needs(&[Need::always((8, 1), 90), Need::of(&["b128"], (8, 3), 70)])
     .keyed(&["async"])
     .optional(1),
     InstrRow::new(
@@ -83,6 +85,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Val, OperandRole::Addr],
         reduce,
     )
+    .needs(&[Need::always((8, 1), 90)])
     .keyed(&["async"])
     .optional(1),
     InstrRow::new(
@@ -95,6 +98,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Dst, OperandRole::Addr, OperandRole::Loose],
         multiply,
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["mma_async"]),
     InstrRow::new(
         "wgmma",
@@ -104,6 +108,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[],
         |e, _| e.push(mark(&[Tag::WgmmaFence], None)),
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["fence"]),
     InstrRow::new(
         "wgmma",
@@ -113,6 +118,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[],
         |e, _| e.push(mark(&[Tag::CommitGroup, Tag::Wgmma], None)),
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["commit_group"]),
     InstrRow::new(
         "wgmma",
@@ -122,6 +128,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroup, Tag::Wgmma]),
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["wait_group"]),
 ];
 

@@ -18,6 +18,7 @@
 use super::copies::aligned;
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::memory::{addresses, opaque, read_only};
+use super::needs::Need;
 use super::operands::plus;
 use super::table::{
     B128, CACHE, InstrRow, NOFTZ, NUMBERS, OperandRole, QualGroup, QualKind, SCOPES, SPACES, TYPES,
@@ -59,7 +60,11 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[SEM, SCOPES, SPACES, OPS, CACHE, VECTORS, NOFTZ, NUMBERS],
         &[OperandRole::Dst, OperandRole::Addr, OperandRole::Val],
         |e, c| update(e, c, 1),
-    ),
+    )
+    .needs(&[
+        Need::of(&["noftz"], (6, 2), 70),
+        Need::of(&["b128"], (8, 3), 90),
+    ]),
     InstrRow::new(
         "atom",
         "`atom{.order}{.scope}{.space}.cas{.type} d, [a], expected, new`, or `.cas.b128` with \
@@ -88,6 +93,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             e.push(op);
         },
     )
+    .needs(&[Need::of(&["b128"], (8, 3), 90)])
     .keyed(&["cas"]),
     InstrRow::new(
         "red",
@@ -100,7 +106,8 @@ pub(super) const ROWS: &[InstrRow] = &[
                 update(e, c, 0);
             }
         },
-    ),
+    )
+    .needs(&[Need::of(&["noftz"], (6, 2), 70)]),
 ];
 
 /// Reports an order of `red` that acquires.

@@ -14,6 +14,7 @@
 use super::copies::mark;
 use super::lanes::{LaneSet, combine, named};
 use super::lower::{Emit, PtxInstr};
+use super::needs::Need;
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{Barrier, BarrierAction, BarrierNaming, BinOp, Expr, Op, Scope, Tag, Tags};
 
@@ -72,6 +73,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         OPERANDS,
         sync,
     )
+    .needs(&[Need::of(&["cta"], (7, 8), 70)])
     .keyed(&["sync"])
     .optional(2),
     InstrRow::new(
@@ -82,6 +84,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         OPERANDS,
         arrive,
     )
+    .needs(&[Need::of(&["cta"], (7, 8), 70)])
     .keyed(&["arrive"])
     .optional(2),
     reduction(
@@ -107,19 +110,22 @@ pub(super) const ROWS: &[InstrRow] = &[
         "`barrier{.cta}.red.popc{.aligned}.u32 d, a, {!}p`",
         &["red", "popc", "u32"],
         ResultTy::U32,
-    ),
+    )
+    .needs(&[Need::of(&["cta"], (7, 8), 70)]),
     reduction(
         "barrier",
         "`barrier{.cta}.red.and{.aligned}.pred d, a, {!}p`",
         &["red", "and", "pred"],
         ResultTy::Pred,
-    ),
+    )
+    .needs(&[Need::of(&["cta"], (7, 8), 70)]),
     reduction(
         "barrier",
         "`barrier{.cta}.red.or{.aligned}.pred d, a, {!}p`",
         &["red", "or", "pred"],
         ResultTy::Pred,
-    ),
+    )
+    .needs(&[Need::of(&["cta"], (7, 8), 70)]),
     InstrRow::new(
         "bar",
         "`bar.warp.sync mask`",
@@ -144,6 +150,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             cluster(e, c, BarrierAction::Arrive, order);
         },
     )
+    .needs(&[Need::always((7, 8), 90)])
     .keyed(&["cluster", "arrive"]),
     InstrRow::new(
         "barrier",
@@ -153,6 +160,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[],
         |e, c| cluster(e, c, BarrierAction::Wait, Tag::Acquire),
     )
+    .needs(&[Need::always((7, 8), 90)])
     .keyed(&["cluster", "wait"]),
     InstrRow::new(
         "griddepcontrol",
@@ -162,6 +170,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[],
         |e, _| e.push(mark(&[Tag::LaunchDependents], None)),
     )
+    .needs(&[Need::always((7, 8), 90)])
     .keyed(&["launch_dependents"]),
     InstrRow::new(
         "griddepcontrol",
@@ -171,6 +180,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[],
         |e, _| e.push(mark(&[Tag::GridWait], None)),
     )
+    .needs(&[Need::always((7, 8), 90)])
     .keyed(&["wait"]),
 ];
 

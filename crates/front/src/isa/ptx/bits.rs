@@ -11,6 +11,7 @@
 use super::arith::{assign, double, op as bin, wide_product};
 use super::floats::{absolute_value, flushed, suits};
 use super::lower::{Emit, PtxInstr};
+use super::needs::Need;
 use super::table::{
     DATA, FLUSH, InstrRow, NUMBERS, OperandRole, QualGroup, QualKind, ResultTy, TYPES,
 };
@@ -322,7 +323,11 @@ pub(super) const ROWS: &[InstrRow] = &[
                 None => assign(e, c, absolute(c.ty, c.expr(1))),
             }
         },
-    ),
+    )
+    .needs(&[
+        Need::of(&["f16", "f16x2"], (6, 5), 70),
+        Need::of(&["bf16", "bf16x2"], (7, 0), 80),
+    ]),
     InstrRow::new(
         "sad",
         "`sad{.type} d, a, b, c`",
@@ -352,7 +357,8 @@ pub(super) const ROWS: &[InstrRow] = &[
             let up = bin(BinOp::Shl, c.ty, c.expr(1), above.clone());
             assign(e, c, bin(BinOp::Shr, c.ty, up, above));
         },
-    ),
+    )
+    .needs(&[Need::always((7, 6), 70)]),
     InstrRow::new(
         "bmsk",
         "`bmsk.{clamp|wrap}.b32 d, pos, len`",
@@ -365,7 +371,8 @@ pub(super) const ROWS: &[InstrRow] = &[
             };
             assign(e, c, bin(BinOp::Shl, Ty::U32, ones(Ty::U32, len), pos));
         },
-    ),
+    )
+    .needs(&[Need::always((7, 6), 70)]),
     InstrRow::new(
         "dp4a",
         "`dp4a.type.type d, a, b, c`",

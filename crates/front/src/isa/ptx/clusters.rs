@@ -24,6 +24,7 @@ use super::copies::{
 };
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier::{self, misused_unless};
+use super::needs::Need;
 use super::operands::plus;
 use super::table::{B128, InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{BinOp, Expr, Op, Space, Tag, Ty};
@@ -47,6 +48,8 @@ const BYTE: Ty = Ty {
     signed: false,
 };
 
+const NEEDS: &[Need] = &[Need::always((8, 6), 100)];
+
 pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "clusterlaunchcontrol",
@@ -59,6 +62,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Addr],
         request,
     )
+    .needs(NEEDS)
     .keyed(&["try_cancel", "async"]),
     InstrRow::new(
         "clusterlaunchcontrol",
@@ -68,6 +72,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Dsts, OperandRole::Vals],
         is_granted,
     )
+    .needs(NEEDS)
     .keyed(&["query_cancel", "is_canceled"])
     .result(ResultTy::Pred),
     identifier(
@@ -99,6 +104,7 @@ const fn identifier(syntax: &'static str, keys: &'static [&'static str]) -> Inst
         &[OperandRole::Dsts, OperandRole::Vals],
         identify,
     )
+    .needs(NEEDS)
     .keyed(keys)
     .result(ResultTy::U32)
 }

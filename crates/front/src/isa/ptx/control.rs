@@ -10,6 +10,7 @@
 //! - `goto` and the compare-and-branch forms are those of the published suites.
 
 use super::lower::{Emit, PtxArg, PtxInstr};
+use super::needs::Need;
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, TYPES};
 use program::{Access, CmpOp, Expr, Op, Tag, Tags, Ty};
 
@@ -146,7 +147,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[TYPES],
         &[OperandRole::Loose],
         |_, _| {},
-    ),
+    )
+    .needs(&[Need::always((6, 2), 70)]),
     InstrRow::new(
         "setmaxnreg",
         "`setmaxnreg{.inc|.dec}.sync.aligned.u32 n`",
@@ -154,7 +156,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[REGISTERS, TYPES],
         &[OperandRole::Loose],
         |_, _| {},
-    ),
+    )
+    .needs(&[Need::always((8, 0), 90)]),
 ];
 
 fn condition(c: &PtxInstr) -> Expr {

@@ -37,6 +37,7 @@ use super::control;
 use super::lower::{Emit, PtxInstr, truth};
 use super::mbarrier;
 use super::memory::is_ordinary;
+use super::needs::Need;
 use super::operands::plus;
 use super::table::{
     B128, HINT, InstrRow, NOFTZ, NUMBERS, OperandRole, PRED, QualGroup, QualKind, SCOPES,
@@ -129,6 +130,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         ],
         copy,
     )
+    .needs(&[Need::always((7, 0), 80)])
     .keyed(&["async"])
     .optional(1),
     InstrRow::new(
@@ -139,6 +141,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[],
         |e, _| e.push(mark(&[Tag::CommitGroup], None)),
     )
+    .needs(&[Need::always((7, 0), 80)])
     .keyed(&["async", "commit_group"]),
     InstrRow::new(
         "cp",
@@ -148,6 +151,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroup]),
     )
+    .needs(&[Need::always((7, 0), 80)])
     .keyed(&["async", "wait_group"]),
     InstrRow::new(
         "cp",
@@ -160,6 +164,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             e.push(mark(&[Tag::WaitGroup], Some(0)));
         },
     )
+    .needs(&[Need::always((7, 0), 80)])
     .keyed(&["async", "wait_all"]),
     InstrRow::new(
         "cp",
@@ -170,6 +175,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr],
         |e, c| mbarrier::track(e, c, true),
     )
+    .needs(&[Need::always((7, 0), 80)])
     .keyed(&["async", "mbarrier", "arrive"]),
     InstrRow::new(
         "cp",
@@ -179,6 +185,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr],
         |e, c| mbarrier::track(e, c, false),
     )
+    .needs(&[Need::always((7, 0), 80)])
     .keyed(&["async", "mbarrier", "arrive", "noinc"]),
     InstrRow::new(
         "cp",
@@ -199,6 +206,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         ],
         bulk,
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["async", "bulk"])
     .optional(2),
     InstrRow::new(
@@ -217,6 +225,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         ],
         tensor,
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["async", "bulk", "tensor"])
     .optional(1),
     InstrRow::new(
@@ -236,6 +245,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         ],
         reduce,
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["reduce", "async", "bulk"])
     .optional(1),
     InstrRow::new(
@@ -247,6 +257,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose],
         reduce_tensor,
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["reduce", "async", "bulk", "tensor"]),
     InstrRow::new(
         "cp",
@@ -256,6 +267,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[],
         |e, _| e.push(mark(&[Tag::CommitGroup, Tag::Bulk], None)),
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["async", "bulk", "commit_group"]),
     InstrRow::new(
         "cp",
@@ -265,6 +277,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroup, Tag::Bulk]),
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["async", "bulk", "wait_group"]),
     InstrRow::new(
         "cp",
@@ -274,6 +287,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroupRead, Tag::Bulk]),
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["async", "bulk", "wait_group", "read"]),
 ];
 

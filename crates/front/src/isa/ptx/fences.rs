@@ -15,6 +15,7 @@
 //! - ISCA 2022, mixed-proxy extensions: the surface, texture and constant kinds.
 
 use super::lower::{Emit, PtxInstr};
+use super::needs::Need;
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, SCOPES};
 use super::tensormap::{PLACES, release, tensor_map};
 use program::proxy::{ASYNC_HALVES, ASYNC_SPACES, PROXY_FENCE_WORDS, PROXY_FENCES};
@@ -72,7 +73,8 @@ pub(super) const ROWS: &[InstrRow] = &[
             };
             fence(e, c, order);
         },
-    ),
+    )
+    .needs(&[Need::of(&["acquire", "release"], (8, 6), 90)]),
     InstrRow::new(
         "membar",
         "`membar.cta|.gl|.sys`",
@@ -95,6 +97,10 @@ pub(super) const ROWS: &[InstrRow] = &[
             (order, scope) => half(e, c, order, scope),
         },
     )
+    .needs(&[
+        Need::of(&["async"], (8, 0), 90),
+        Need::of(&["alias"], (7, 5), 70),
+    ])
     .keyed(&["proxy"]),
     InstrRow::new(
         "fence",
@@ -108,6 +114,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         NO_OPERANDS,
         async_half,
     )
+    .needs(&[Need::always((8, 6), 90)])
     .keyed(&["proxy", "async::generic"]),
     InstrRow::new(
         "fence",
@@ -118,6 +125,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Loose],
         map_half,
     )
+    .needs(&[Need::always((8, 3), 90)])
     .keyed(&["proxy", "tensormap::generic"])
     .optional(2),
     InstrRow::new(

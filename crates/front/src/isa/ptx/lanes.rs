@@ -20,6 +20,7 @@
 
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier::misused_unless;
+use super::needs::Need;
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{BinOp, CmpOp, Expr, FloatOp, Format, GroupSeat, Op, RegId, Scope, Ty};
 
@@ -111,6 +112,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             }
         },
     )
+    .needs(&[Need::always((6, 2), 70)])
     .result(ResultTy::U32),
     InstrRow::new(
         "vote",
@@ -222,6 +224,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::DstAndPred, OperandRole::Loose],
         elect,
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["sync"])
     .result(ResultTy::U32),
     InstrRow::new(
@@ -284,6 +287,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             put(e, c, 0, value);
         },
     )
+    .needs(&[Need::always((8, 6), 100)])
     .keyed(&["sync"])
     .one_of(&["f32"]),
     InstrRow::new(
@@ -308,6 +312,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             put(e, c, 0, met.combined(operation, c.ty));
         },
     )
+    .needs(&[Need::always((7, 0), 80)])
     .keyed(&["sync"]),
 ];
 

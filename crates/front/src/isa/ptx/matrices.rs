@@ -16,6 +16,7 @@
 use super::copies::aligned;
 use super::lanes::{LaneSet, taken};
 use super::lower::{Emit, PtxArg, PtxInstr};
+use super::needs::Need;
 use super::operands::plus;
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{Access, BinOp, Expr, Op, RegId, Scope, Space, Tag, Tags, Ty};
@@ -46,6 +47,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Dsts, OperandRole::Addr],
         load,
     )
+    .needs(&[Need::always((6, 5), 75)])
     .keyed(&["sync", "m8n8", "b16"])
     .result(ResultTy::U32),
     InstrRow::new(
@@ -56,6 +58,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Vals],
         store,
     )
+    .needs(&[Need::always((7, 8), 90)])
     .keyed(&["sync", "m8n8", "b16"]),
     InstrRow::new(
         "movmatrix",
@@ -65,6 +68,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Dst, OperandRole::Loose],
         transpose,
     )
+    .needs(&[Need::always((7, 8), 75)])
     .keyed(&["sync", "m8n8", "trans", "b16"])
     .result(ResultTy::U32),
 ];

@@ -21,6 +21,7 @@
 //!   accesses no memory.
 
 use super::lower::{Emit, PtxInstr};
+use super::needs::Need;
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy, SCOPES};
 use crate::isa::Symbols;
 use program::mbarrier::{self as object, MOST_ARRIVALS, MOST_BYTES};
@@ -67,6 +68,18 @@ const TRY: &[OperandRole] = &[
 ];
 const BYTES: &[QualGroup] = &[RELAXED, REACH, ANY, B64];
 
+const ARRIVAL_NEEDS: &[Need] = &[
+    Need::always((7, 0), 80),
+    Need::of(&["release"], (8, 0), 80),
+    Need::of(&["relaxed"], (8, 6), 90),
+];
+const BYTES_NEEDS: &[Need] = &[Need::always((8, 0), 90), Need::of(&["relaxed"], (8, 6), 90)];
+const TRY_NEEDS: &[Need] = &[
+    Need::always((7, 8), 90),
+    Need::of(&["acquire"], (8, 0), 90),
+    Need::of(&["relaxed"], (8, 6), 90),
+];
+
 pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "mbarrier",
@@ -93,6 +106,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             );
         },
     )
+    .needs(&[Need::always((7, 0), 80)])
     .keyed(&["init"]),
     InstrRow::new(
         "mbarrier",
@@ -115,6 +129,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             );
         },
     )
+    .needs(&[Need::always((7, 0), 80)])
     .keyed(&["inval"]),
     InstrRow::new(
         "mbarrier",
@@ -124,6 +139,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         COUNT,
         |e, c| arrive(e, c, &ArrivalVariant::default()),
     )
+    .needs(ARRIVAL_NEEDS)
     .keyed(&["arrive"])
     .optional(1),
     InstrRow::new(
@@ -143,6 +159,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             )
         },
     )
+    .needs(BYTES_NEEDS)
     .keyed(&["arrive", "expect_tx"]),
     InstrRow::new(
         "mbarrier",
@@ -161,6 +178,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             )
         },
     )
+    .needs(ARRIVAL_NEEDS)
     .keyed(&["arrive", "noComplete"]),
     InstrRow::new(
         "mbarrier",
@@ -179,6 +197,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             )
         },
     )
+    .needs(ARRIVAL_NEEDS)
     .keyed(&["arrive_drop"])
     .optional(1),
     InstrRow::new(
@@ -199,6 +218,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             )
         },
     )
+    .needs(BYTES_NEEDS)
     .keyed(&["arrive_drop", "expect_tx"]),
     InstrRow::new(
         "mbarrier",
@@ -218,6 +238,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             )
         },
     )
+    .needs(ARRIVAL_NEEDS)
     .keyed(&["arrive_drop", "noComplete"]),
     InstrRow::new(
         "mbarrier",
@@ -227,6 +248,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Loose],
         |e, c| bytes(e, c, 1),
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["expect_tx"]),
     InstrRow::new(
         "mbarrier",
@@ -236,6 +258,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Loose],
         |e, c| bytes(e, c, -1),
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["complete_tx"]),
     InstrRow::new(
         "mbarrier",
@@ -245,6 +268,11 @@ pub(super) const ROWS: &[InstrRow] = &[
         TEST,
         |e, c| test(e, c, false),
     )
+    .needs(&[
+        Need::always((7, 0), 80),
+        Need::of(&["acquire"], (8, 0), 80),
+        Need::of(&["relaxed"], (8, 6), 90),
+    ])
     .keyed(&["test_wait"])
     .result(ResultTy::Pred),
     InstrRow::new(
@@ -255,6 +283,11 @@ pub(super) const ROWS: &[InstrRow] = &[
         TEST,
         |e, c| test(e, c, true),
     )
+    .needs(&[
+        Need::always((7, 1), 80),
+        Need::of(&["acquire"], (8, 0), 80),
+        Need::of(&["relaxed"], (8, 6), 90),
+    ])
     .keyed(&["test_wait", "parity"])
     .result(ResultTy::Pred),
     InstrRow::new(
@@ -265,6 +298,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         TRY,
         |e, c| test(e, c, false),
     )
+    .needs(TRY_NEEDS)
     .keyed(&["try_wait"])
     .optional(1)
     .result(ResultTy::Pred),
@@ -277,6 +311,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         TRY,
         |e, c| test(e, c, true),
     )
+    .needs(TRY_NEEDS)
     .keyed(&["try_wait", "parity"])
     .optional(1)
     .result(ResultTy::Pred),
@@ -288,6 +323,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Loose],
         wait,
     )
+    .needs(&[Need::always((7, 0), 80)])
     .keyed(&["wait"]),
     InstrRow::new(
         "fence",
@@ -317,6 +353,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             ),
         },
     )
+    .needs(&[Need::always((8, 0), 90)])
     .keyed(&["mbarrier_init"]),
     InstrRow::new(
         "mapa",
@@ -334,7 +371,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         ],
         &[OperandRole::Dst, OperandRole::Loose, OperandRole::Loose],
         mapa,
-    ),
+    )
+    .needs(&[Need::always((7, 8), 90)]),
     InstrRow::new(
         "getctarank",
         "`getctarank{.shared::cluster}{.u32|.u64} d, a`",
@@ -371,6 +409,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             }
         },
     )
+    .needs(&[Need::always((7, 8), 90)])
     .result(ResultTy::U32),
 ];
 

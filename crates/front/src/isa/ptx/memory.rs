@@ -14,6 +14,7 @@
 //!   one scalar (option `b128`), a weak one is two.
 //! - `tld`, `suld`, `cold`, `sust`: the notation of the published mixed-proxy tests (ISCA 2022).
 
+use super::needs::Need;
 use std::ops::Range;
 
 use super::copies;
@@ -101,7 +102,8 @@ pub(super) const ROWS: &[InstrRow] = &[
                 },
             );
         },
-    ),
+    )
+    .needs(&[Need::of(&["b128"], (8, 3), 70)]),
     InstrRow::new(
         "ld",
         "`ld{.weak}.global.nc{.type} d, [a]`",
@@ -110,6 +112,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Dst, OperandRole::Addr],
         |e, c| load(e, c, Proxy::Generic),
     )
+    .needs(&[Need::of(&["b128"], (8, 3), 70)])
     .keyed(&["nc"]),
     InstrRow::new(
         "prefetch",
@@ -127,7 +130,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[NC_SPACE, DISCARDED],
         &[OperandRole::Addr, OperandRole::Loose],
         discard,
-    ),
+    )
+    .needs(&[Need::always((7, 4), 80)]),
     InstrRow::new(
         "prefetchu",
         "`prefetchu.L1 [a]`",
@@ -189,7 +193,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         STORE,
         &[OperandRole::Addr, OperandRole::Val],
         |e, c| store(e, c, Proxy::Generic),
-    ),
+    )
+    .needs(&[Need::of(&["b128"], (8, 3), 70)]),
     InstrRow::new(
         "isspacep",
         "`isspacep.space p, a`",
@@ -214,6 +219,10 @@ pub(super) const ROWS: &[InstrRow] = &[
             }
         },
     )
+    .needs(&[
+        Need::of(&["param"], (7, 7), 70),
+        Need::of(&["param::entry"], (8, 3), 70),
+    ])
     .result(ResultTy::Pred),
     InstrRow::new(
         "tld",

@@ -14,6 +14,7 @@
 use super::atomics::{HALF, numbers};
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::memory::{LOAD_SEM, STORE_SEM, access};
+use super::needs::Need;
 use super::operands::plus;
 use super::table::{InstrRow, NUMBERS, OperandRole, QualGroup, QualKind, SCOPES};
 use program::{Access, BinOp, Expr, Op, Proxy, Scope, Tag, Tags, Ty, Update};
@@ -51,6 +52,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Dst, OperandRole::Addr],
         load_reduce,
     )
+    .needs(&[Need::always((8, 1), 90)])
     .keyed(&["ld_reduce"]),
     InstrRow::new(
         "multimem",
@@ -60,6 +62,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Val],
         store,
     )
+    .needs(&[Need::always((8, 1), 90)])
     .keyed(&["st"]),
     InstrRow::new(
         "multimem",
@@ -69,6 +72,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Val],
         reduce,
     )
+    .needs(&[Need::always((8, 1), 90)])
     .keyed(&["red"]),
 ];
 

@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::lower::{Emit, PtxInstr};
+use super::needs::Need;
 use super::parse::{OperandKind, PtxOperand, RawInstr};
 use super::{
     arith, asynchronous, atomics, barriers, bits, carry, clusters, control, copies, fences, lanes,
@@ -41,6 +42,8 @@ pub struct InstrRow {
     pub(super) takes_predicate: bool,
     /// The type of the result.
     pub(super) result: ResultTy,
+    /// The versions and targets that it requires of a module.
+    pub(super) needs: &'static [Need],
     /// Emits the micro-ops.
     pub(super) lower: fn(&mut Emit<'_, '_>, &PtxInstr),
 }
@@ -68,6 +71,7 @@ impl InstrRow {
             optional: 0,
             takes_predicate: false,
             result,
+            needs: &[],
             lower,
         }
     }
@@ -96,8 +100,14 @@ impl InstrRow {
         self
     }
 
+    /// Sets the versions and targets that the row requires of a module.
+    pub(super) const fn needs(mut self, needs: &'static [Need]) -> InstrRow {
+        self.needs = needs;
+        self
+    }
+
     /// Whether a key or a group of the row contains a qualifier.
-    fn names(&self, word: &str) -> bool {
+    pub(super) fn names(&self, word: &str) -> bool {
         self.keys.contains(&word) || self.groups.iter().any(|g| g.words.contains(&word))
     }
 

@@ -14,6 +14,7 @@
 use super::copies::{CopyEnd, one_address};
 use super::lower::{Emit, PtxInstr};
 use super::memory::is_ordinary;
+use super::needs::Need;
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, SCOPES};
 use program::{Access, EventKind, Expr, Mark, Op, Space, Tag, Tags, Ty};
 
@@ -77,6 +78,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             }
         },
     )
+    .needs(&[Need::always((8, 3), 90)])
     .keyed(&["replace", "tile", "global_address"]),
     InstrRow::new(
         "tensormap",
@@ -95,6 +97,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             }
         },
     )
+    .needs(&[Need::always((8, 3), 90)])
     .keyed(&["replace", "tile"])
     .optional(1),
     InstrRow::new(
@@ -107,6 +110,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose],
         copy_and_release,
     )
+    .needs(&[Need::always((8, 3), 90)])
     .keyed(&["cp_fenceproxy"]),
 ];
 

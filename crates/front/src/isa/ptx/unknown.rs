@@ -15,6 +15,7 @@
 
 use super::arith::op;
 use super::lower::{Emit, PtxArg, PtxInstr};
+use super::needs::Need;
 use super::table::{FLUSH, InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{BinOp, Expr, Op};
 
@@ -144,6 +145,7 @@ pub(super) const ROWS: &[InstrRow] = &[
          out",
         TERNARY,
     )
+    .needs(&[Need::of(&["bf16", "bf16x2", "relu"], (7, 0), 80)])
     .keyed(&["oob"]),
     of(
         "min",
@@ -151,6 +153,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         SIGNED,
         BINARY,
     )
+    .needs(&[Need::always((7, 2), 86)])
     .keyed(&["xorsign"]),
     of(
         "max",
@@ -158,6 +161,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         SIGNED,
         BINARY,
     )
+    .needs(&[Need::always((7, 2), 86)])
     .keyed(&["xorsign"]),
     of(
         "div",
@@ -190,8 +194,18 @@ pub(super) const ROWS: &[InstrRow] = &[
     of("sin", "`sin.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
     of("cos", "`cos.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
     of("lg2", "`lg2.approx{.ftz}.f32 d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
-    of("ex2", "`ex2.approx{.ftz}.type d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
-    of("tanh", "`tanh.approx.type d, a`", APPROXIMATE, UNARY).keyed(&["approx"]),
+    of("ex2", "`ex2.approx{.ftz}.type d, a`", APPROXIMATE, UNARY)
+        .needs(&[
+            Need::of(&["f16", "f16x2"], (7, 0), 75),
+            Need::of(&["bf16", "bf16x2"], (7, 8), 90),
+        ])
+        .keyed(&["approx"]),
+    of("tanh", "`tanh.approx.type d, a`", APPROXIMATE, UNARY)
+        .needs(&[
+            Need::always((7, 0), 75),
+            Need::of(&["bf16", "bf16x2"], (7, 8), 90),
+        ])
+        .keyed(&["approx"]),
     InstrRow::new(
         "cvt",
         "`cvt{.rnd}{.ftz}{.sat|.satfinite}{.relu}.type.type d, a{, b{, c}}`",
@@ -201,6 +215,10 @@ pub(super) const ROWS: &[InstrRow] = &[
         TERNARY,
         unknown,
     )
+    .needs(&[
+        Need::of(&["bf16", "bf16x2", "tf32"], (7, 0), 80),
+        Need::of(&["e4m3x2", "e5m2x2"], (8, 1), 89),
+    ])
     .one_of(INEXACT_CONVERSION)
     .optional(2),
     InstrRow::new(
@@ -216,6 +234,10 @@ pub(super) const ROWS: &[InstrRow] = &[
         ],
         unknown,
     )
+    .needs(&[
+        Need::always((6, 4), 70),
+        Need::of(&["m16n8k16"], (7, 0), 80),
+    ])
     .result(ResultTy::U32),
     InstrRow::new(
         "createpolicy",
@@ -226,6 +248,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         UNARY,
         unknown,
     )
+    .needs(&[Need::always((7, 4), 80)])
     .keyed(&["fractional"])
     .optional(1),
     InstrRow::new(
@@ -236,6 +259,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         UNARY,
         unknown,
     )
+    .needs(&[Need::always((7, 4), 80)])
     .keyed(&["cvt"]),
     InstrRow::new(
         "applypriority",
@@ -244,7 +268,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[GLOBAL, PRIORITIES],
         &[OperandRole::Addr, OperandRole::Any],
         |_, _| {},
-    ),
+    )
+    .needs(&[Need::always((7, 4), 80)]),
 ];
 
 /// Writes an unknown value to each destination.
