@@ -7,13 +7,13 @@
 use std::path::Path;
 
 use fencepost::check::{Engine, Limits, Session};
-use fencepost::model::{Model, load_shipped};
+use fencepost::model::Model;
 use fencepost::report::{HumanOptions, ReportFormat, reporter};
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Property;
 use testkit::lines::line;
 
 use super::fencepost;
+use testkit::suite::shipped;
 
 /// The text printed for a test under a model.
 fn asked(test: &str, model: &str, more: &[&str]) -> String {
@@ -143,9 +143,7 @@ fn alone() {
     );
     for (path, name, axiom) in alone {
         let test = &fencepost::litmus::read_path(Path::new(path)).expect("a good test")[0];
-        let mut model = load_shipped(name, &signature())
-            .expect("shipped")
-            .expect("valid");
+        let mut model = shipped(name);
         let asked = |model: &Model| {
             let limits = Limits {
                 bound: Some(1),

@@ -9,10 +9,8 @@ use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, parse};
-use fencepost::model::load_shipped;
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Definedness, Fault, Reason, Remedy, Verdict};
-use testkit::suite::{in_parallel, is_long, sample, step};
+use testkit::suite::{in_parallel, is_long, sample, shipped, step};
 
 use super::fencepost;
 
@@ -247,9 +245,7 @@ fn what_is_said_to_help_helps() {
 #[test]
 fn a_program_that_there_is_no_time_for_is_not_called_defined() {
     let test = &parse("t.toml", message_passing("device").as_bytes()).expect("well-formed")[0];
-    let model = load_shipped("cuda", &signature())
-        .expect("shipped")
-        .expect("loads");
+    let model = shipped("cuda");
     let mut session = Session::new(test, &model, Engine::Enumerate, Limits::default(), &[]);
     let without = session.definedness(Some(Duration::ZERO));
     assert_eq!(without, Some(Ok(Definedness::Undecided(Reason::Time))));
@@ -275,9 +271,7 @@ fn tests_in(folder: &str) -> Vec<LitmusTest> {
 
 /// The fault of every test that its model calls undefined, with the remedies.
 fn faults(tests: &[LitmusTest], model: &str) -> Vec<(String, Fault)> {
-    let model = load_shipped(model, &signature())
-        .expect("shipped")
-        .expect("loads");
+    let model = shipped(model);
     let of_test = |_, test: &LitmusTest| {
         let limits = Limits::default();
         let mut session = Session::new(test, &model, Engine::Enumerate, limits, &[]).explaining();

@@ -13,15 +13,14 @@ use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{Atom, ConditionTerm, LitmusTest, Observable, Prop};
-use fencepost::model::{Model, load_shipped};
+use fencepost::model::Model;
 use fencepost::program::{BinOp, CmpOp, RegId, ThreadId, Ty};
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Outcomes, Reason};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use testkit::generate::{Shape, Source, ThreadSource, fenced, program};
 use testkit::mbarriers;
-use testkit::suite::{number, programs};
+use testkit::suite::{number, programs, shipped};
 
 const SHAPE: Shape = Shape {
     threads: 4,
@@ -32,12 +31,6 @@ const SMALL: Shape = Shape {
     threads: 3,
     instructions: 4,
 };
-
-fn model(name: &str) -> Model {
-    load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("valid")
-}
 
 fn outcomes(test: &LitmusTest, model: &Model, engine: Engine) -> Outcomes {
     let limits = Limits {
@@ -67,7 +60,7 @@ fn engines_agree_on_scoped_fences() {
 fn outcomes_agree(all: u64, program: impl Fn(u64) -> Source) {
     let models: Vec<Model> = ["ptx", "ptx-v6.0", "ptx-v7.5", "sc"]
         .into_iter()
-        .map(model)
+        .map(shipped)
         .collect();
     let (count, first) = (programs(all), number("FENCEPOST_SEED", 1));
     let mut incomplete: BTreeMap<String, u64> = BTreeMap::new();
@@ -114,7 +107,7 @@ fn outcomes_agree(all: u64, program: impl Fn(u64) -> Source) {
 /// The SAT engine searches only one order of threads that are alike; the others search all.
 #[test]
 fn engines_agree_on_threads_that_are_alike() {
-    let models = [model("ptx"), model("sc")];
+    let models = [shipped("ptx"), shipped("sc")];
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
     let (mut complete, mut listed, mut asked) = (0, 0, 0);
     for seed in first..first + count {
@@ -239,7 +232,7 @@ fn engines_agree_on_asynchronous_operations() {
 }
 
 fn agree(make: fn(u64, usize) -> mbarriers::Source) {
-    let models = [model("ptx"), model("sc")];
+    let models = [shipped("ptx"), shipped("sc")];
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
     let (mut complete, mut late) = (0, 0);
     for seed in first..first + count {
@@ -297,7 +290,7 @@ fn states(source: &Source, model: &Model, names: &BTreeMap<String, String>) -> O
 fn order_of_threads_and_names_mean_nothing() {
     let (count, first) = (programs(40), number("FENCEPOST_SEED", 1));
     let same = BTreeMap::new();
-    for model in [model("ptx"), model("sc")] {
+    for model in [shipped("ptx"), shipped("sc")] {
         for seed in first..first + count {
             let source = program(seed, SMALL);
             let mut rng = Pcg64Mcg::seed_from_u64(seed);
@@ -332,7 +325,7 @@ fn order_of_threads_and_names_mean_nothing() {
 
 #[test]
 fn strengthening_allows_nothing_new() {
-    let model = model("ptx");
+    let model = shipped("ptx");
     let same = BTreeMap::new();
     let (count, first) = (programs(200), number("FENCEPOST_SEED", 1));
     let allowed = |source: &Source| {

@@ -3,9 +3,8 @@
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, parse};
-use fencepost::model::load_shipped;
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Answer, Reason, Verdict};
+use testkit::suite::shipped;
 
 fn test(condition: &str, codes: &[&str]) -> LitmusTest {
     let mut text =
@@ -22,9 +21,7 @@ fn test(condition: &str, codes: &[&str]) -> LitmusTest {
 #[track_caller]
 fn ask(condition: &str, codes: &[&str], bound: u32) -> Answer {
     let test = test(condition, codes);
-    let model = load_shipped("ptx", &signature())
-        .expect("shipped")
-        .expect("loads");
+    let model = shipped("ptx");
     let limits = Limits {
         bound: Some(bound),
         ..Limits::default()

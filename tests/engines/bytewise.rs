@@ -3,11 +3,9 @@
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::parse;
-use fencepost::model::load_shipped;
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Verdict;
 use testkit::bytewise::generate;
-use testkit::suite::{number, programs};
+use testkit::suite::{number, programs, shipped};
 
 use crate::vectors::allowed;
 
@@ -21,9 +19,7 @@ fn cells_mean_what_bytes_mean() {
         let behaviour = program.behaviour();
         let test = &parse("generated.toml", text.as_bytes())
             .unwrap_or_else(|e| panic!("{e:?}\n{text}"))[0];
-        let model = load_shipped("ptx", &signature())
-            .expect("shipped")
-            .expect("valid");
+        let model = shipped("ptx");
         let asked = Session::new(test, &model, Engine::Auto, Limits::default(), &[]).undefined();
         if matches!(
             asked.as_ref().map(|answer| &answer.verdict),

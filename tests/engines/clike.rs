@@ -4,9 +4,8 @@
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Style, render};
 use fencepost::litmus::{LitmusTest, parse, to_toml};
-use fencepost::model::load_shipped;
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Verdict;
+use testkit::suite::shipped;
 
 fn read(name: &str, text: &str) -> Result<Vec<LitmusTest>, String> {
     parse(name, text.as_bytes())
@@ -29,9 +28,7 @@ fn test(head: &str, threads: &[(&str, &str)], exists: &str) -> LitmusTest {
 /// Whether the condition can hold.
 #[track_caller]
 fn allowed(test: &LitmusTest, model: &str) -> bool {
-    let model = load_shipped(model, &signature())
-        .expect("shipped")
-        .expect("loads");
+    let model = shipped(model);
     let answer =
         Session::new(test, &model, Engine::Both, Limits::default(), &[]).reachability(None, false);
     assert_eq!(answer.defect, None);
@@ -44,9 +41,7 @@ fn allowed(test: &LitmusTest, model: &str) -> bool {
 
 #[track_caller]
 fn racy(test: &LitmusTest, model: &str) -> bool {
-    let model = load_shipped(model, &signature())
-        .expect("shipped")
-        .expect("loads");
+    let model = shipped(model);
     let answer = Session::new(test, &model, Engine::Both, Limits::default(), &[])
         .race()
         .expect("has a race flag");
@@ -323,9 +318,7 @@ asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(r) : "l"(&x) : "memory");
 "#;
     let tests = read("asm.toml", text).unwrap_or_else(|e| panic!("{e}"));
     let answer = |model: &str| {
-        let model = load_shipped(model, &signature())
-            .expect("shipped")
-            .expect("loads");
+        let model = shipped(model);
         Session::new(&tests[0], &model, Engine::Both, Limits::default(), &[])
             .reachability(None, false)
             .verdict

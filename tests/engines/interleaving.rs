@@ -14,11 +14,10 @@ use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, read_path};
-use fencepost::model::{Model, load_shipped};
-use fencepost::skeleton::signature::signature;
+use fencepost::model::Model;
 use testkit::generate::{Shape, Source, program};
 use testkit::interleave::{FinalState, final_states};
-use testkit::suite::{files, number, programs, sample};
+use testkit::suite::{files, number, programs, sample, shipped};
 
 const SHAPE: Shape = Shape {
     threads: 4,
@@ -26,9 +25,7 @@ const SHAPE: Shape = Shape {
 };
 
 fn sc() -> Model {
-    load_shipped("sc", &signature())
-        .expect("shipped")
-        .expect("valid")
+    shipped("sc")
 }
 
 /// The result of a comparison.

@@ -8,13 +8,11 @@ use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::parse;
-use fencepost::model::load_shipped;
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use testkit::suite::{number, programs};
+use testkit::suite::{number, programs, shipped};
 
 /// The number of iterations written out.
 const WRITTEN_OUT: u32 = 3;
@@ -143,9 +141,7 @@ pub(crate) fn answers(text: &str, model: &str, bound: u32) -> Option<(BTreeSet<S
     let test = parse("t.toml", text.as_bytes())
         .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
         .remove(0);
-    let model = load_shipped(model, &signature())
-        .expect("shipped")
-        .expect("valid");
+    let model = shipped(model);
     let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000)));
     let limits = Limits {
         bound: Some(bound),

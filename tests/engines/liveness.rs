@@ -21,21 +21,14 @@ use std::time::Duration;
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits};
 use fencepost::litmus::{LitmusTest, parse, read_path};
-use fencepost::model::{Model, load_shipped};
-use fencepost::skeleton::signature::signature;
+use fencepost::model::Model;
 use fencepost::verdict::hang::picture;
 use fencepost::verdict::{Answer, Ending, Reason, Verdict};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use testkit::interleave::Stop;
 use testkit::lasso::hangs;
-use testkit::suite::{number, programs};
-
-fn model(name: &str) -> Model {
-    load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("valid")
-}
+use testkit::suite::{number, programs, shipped};
 
 fn read(text: &str) -> LitmusTest {
     parse("t.toml", text.as_bytes())
@@ -161,7 +154,7 @@ fn lassos_of_lanes() {
 
 /// Makes programs, and compares both answers. At least one in `decided` answers is decided.
 fn lassos(count: u64, decided: u64, mut make: impl FnMut(&mut Pcg64Mcg, &mut u32) -> LitmusTest) {
-    let sc = model("sc");
+    let sc = shipped("sc");
     let (count, first) = (programs(count), number("FENCEPOST_SEED", 1));
     let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000)));
     let mut seen: BTreeMap<String, u64> = BTreeMap::new();
@@ -251,7 +244,7 @@ fn published_verdicts_of_cadp_tests() {
                 .push((progress, cells[3]));
         }
     }
-    let ptx = model("ptx-v7.5");
+    let ptx = shipped("ptx-v7.5");
     let mut counts: BTreeMap<(String, &str), u32> = BTreeMap::new();
     let mut different = Vec::new();
     for (path, rows) in published {
@@ -280,8 +273,8 @@ fn published_verdicts_of_cadp_tests() {
 
 #[test]
 fn what_no_bound_decides_is_undecided() {
-    let ptx = model("ptx");
-    let published = model("ptx-v7.5");
+    let ptx = shipped("ptx");
+    let published = shipped("ptx-v7.5");
     let exchanger = "L: atom.relaxed.gpu.exch r0, x, 1; bne r0, 2, L";
     let lock = "L: atom.relaxed.gpu.cas r0, x, 0, 1; bne r0, 0, L";
     // An exchange that repeats eventually meets one of infinitely many writes.
@@ -372,7 +365,7 @@ fn what_no_bound_decides_is_undecided() {
 
 #[test]
 fn a_hang_is_explained() {
-    let ptx = model("ptx");
+    let ptx = shipped("ptx");
     let ends = |test: &LitmusTest, progress| {
         let answer = ask(test, &ptx, progress);
         assert_eq!((answer.defect, answer.verdict), (None, Verdict::Hangs));

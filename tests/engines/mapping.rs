@@ -19,19 +19,12 @@ use std::time::Duration;
 use fencepost::check::known_gap::reduced;
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{self, LitmusTest};
-use fencepost::model::{Model, load_shipped};
+use fencepost::model::Model;
 use fencepost::program::mapping::{GapTest, Mapping};
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, State, Verdict};
 use testkit::clike::shapes::program;
 use testkit::clike::{Lang, Program};
-use testkit::suite::{files, number, programs, sample};
-
-fn model(name: &str) -> Model {
-    load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("valid")
-}
+use testkit::suite::{files, number, programs, sample, shipped};
 
 fn limits() -> Limits {
     Limits {
@@ -48,13 +41,7 @@ fn session<'a>(test: &'a LitmusTest, model: &'a Model, engine: Engine) -> Sessio
 fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
     let list = session(test, model, Engine::Enumerate).outcomes();
     assert_eq!(list.defect, None);
-    list.complete.then(|| {
-        list.outcomes
-            .into_iter()
-            .filter(|o| o.allowed)
-            .map(|o| o.state)
-            .collect()
-    })
+    list.allowed_states()
 }
 
 /// The result for one program.
@@ -140,7 +127,7 @@ fn run(
     defined: u64,
     wanted: fn(&Kept) -> bool,
 ) -> (BTreeMap<Kept, u64>, Vec<(u64, Program)>) {
-    let (source, ptx) = (model(check.source), model(check.ptx));
+    let (source, ptx) = (shipped(check.source), shipped(check.ptx));
     let mapping = Mapping::named(check.mapping).expect("a mapping");
     let (mut counts, mut found) = (BTreeMap::new(), Vec::new());
     let mut shapes: BTreeMap<&str, u64> = BTreeMap::new();
@@ -169,7 +156,7 @@ fn run(
 
 /// The smallest similar program with the same result, ready to be committed.
 fn small(check: &Check, program: &Program, wanted: fn(&Kept) -> bool) -> String {
-    let (source, ptx) = (model(check.source), model(check.ptx));
+    let (source, ptx) = (shipped(check.source), shipped(check.ptx));
     let mapping = Mapping::named(check.mapping).expect("a mapping");
     program
         .shrink(|p| wanted(&judge(&p.read("generated"), &source, &ptx, mapping)))
@@ -219,7 +206,7 @@ fn a_read_modify_write_that_does_not_release_is_a_known_gap() {
         (Lang::OpenCl, 13084, "opencl"),
     ] {
         let test = program(lang, seed).read("generated");
-        let (source, ptx) = (model(name), model("ptx"));
+        let (source, ptx) = (shipped(name), shipped("ptx"));
         let judged = |mapping: &str| {
             judge(
                 &test,
@@ -330,7 +317,7 @@ fn a_load_without_acquire_is_found_out() {
 /// The text that `show --lowered` prints, read again, allows the same as the lowered program.
 #[test]
 fn the_text_of_a_lowered_program_means_the_same() {
-    let ptx = model("ptx");
+    let ptx = shipped("ptx");
     let folders = [
         ("litmus/c11", "c-ptx"),
         ("litmus/cuda", "cuda-ptx"),
@@ -418,7 +405,7 @@ fn engines_agree() {
         (Lang::C, &["c11", "rc11"]),
     ];
     for (lang, models) in languages {
-        let models: Vec<Model> = models.iter().copied().map(model).collect();
+        let models: Vec<Model> = models.iter().copied().map(shipped).collect();
         let (mut asked, mut incomplete, mut racy) = (0, 0, 0);
         for seed in first..first + count {
             let program = program(lang, seed);
@@ -463,7 +450,7 @@ fn marks_of_ptx_in_assembly_are_of_ptx_alone() {
         let test = litmus::parse("t.toml", text.as_bytes())
             .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
             .remove(0);
-        let (cuda, ptx) = (model("cuda"), model("ptx"));
+        let (cuda, ptx) = (shipped("cuda"), shipped("ptx"));
         let said = session(&test, &cuda, Engine::Auto)
             .reachability(None, false)
             .verdict;

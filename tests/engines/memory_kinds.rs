@@ -6,9 +6,8 @@
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, parse};
 use fencepost::model::ir::Model;
-use fencepost::model::load_shipped;
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, Verdict};
+use testkit::suite::shipped;
 
 /// Two kernel instances update a counter; `second` is the code of the second one.
 fn counters(kind: &str, second: &str) -> LitmusTest {
@@ -21,12 +20,6 @@ fn counters(kind: &str, second: &str) -> LitmusTest {
     parse("t.toml", text.as_bytes())
         .unwrap_or_else(|e| panic!("{e:?}"))
         .remove(0)
-}
-
-fn model(name: &str) -> Model {
-    load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("valid")
 }
 
 /// The answers about reachability, races and undefined behaviour.
@@ -44,7 +37,7 @@ fn atomic_operations_of_two_kernels_on_a_buffer_are_left_to_implementations() {
     let add = "atomic_fetch_add_explicit(c, 1, memory_order_relaxed, memory_scope_device);";
     let next = "atomic_fetch_add_explicit(&c[1], 1, memory_order_relaxed, memory_scope_device);";
     for name in ["opencl", "opencl-3.1", "opencl-2.0"] {
-        let model = model(name);
+        let model = shipped(name);
         for &engine in Engine::ALONE {
             // One location, and two locations of one object.
             for second in [add, next] {
@@ -88,7 +81,7 @@ fn atomic_operations_of_two_kernels_on_a_buffer_are_left_to_implementations() {
 fn outcomes_of_what_is_left_to_implementations_are_not_all() {
     let add = "atomic_fetch_add_explicit(c, 1, memory_order_relaxed, memory_scope_device);";
     let (model, buffer, svm) = (
-        model("opencl"),
+        shipped("opencl"),
         counters("buffer", add),
         counters("svm-fine", add),
     );
@@ -153,7 +146,7 @@ fn each_device_has_its_own_variable_of_a_program() {
             .unwrap_or_else(|e| panic!("{e:?}"))
             .remove(0)
     };
-    let model = model("opencl");
+    let model = shipped("opencl");
     for &engine in Engine::ALONE {
         let [reachability, race, _] = answers(&test("device = 1"), &model, engine);
         assert_eq!(

@@ -15,15 +15,14 @@ use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, read_path};
-use fencepost::model::{Library, Model, load_shipped};
+use fencepost::model::{Library, Model};
 use fencepost::program::{Dialect, Op};
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{State, Verdict};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use testkit::rewrite::{MARK, Stronger, permuted, renamed, strengthened};
-use testkit::suite::{files, number, programs};
+use testkit::suite::{files, number, programs, shipped};
 
 /// Models that do not promise that a kind of change only forbids, and the reason.
 const EXCEPTIONS: &[(&str, Stronger, &str)] = &[
@@ -52,12 +51,6 @@ const EXCEPTIONS: &[(&str, Stronger, &str)] = &[
 /// Tests with more instructions are left out: their outcomes are computed many times.
 const SMALL: usize = 20;
 
-fn model(name: &str) -> Model {
-    load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("valid")
-}
-
 /// The shipped models of a dialect.
 fn models(dialect: Dialect) -> Vec<Model> {
     let speaks = |name: &&str| {
@@ -71,7 +64,7 @@ fn models(dialect: Dialect) -> Vec<Model> {
         .into_iter()
         .filter(speaks)
         .chain(["sc"])
-        .map(model)
+        .map(shipped)
         .collect()
 }
 
@@ -265,7 +258,7 @@ fn a_wider_scope_adds_a_race_in_opencl() {
         "memory_scope_device",
     );
     for (name, races) in [("opencl", true), ("opencl-3.1", false)] {
-        let model = model(name);
+        let model = shipped(name);
         assert_eq!(undefined(&before, &model), Some(false));
         assert_eq!(undefined(&after, &model), Some(races), "{name}");
     }
@@ -279,11 +272,11 @@ fn one_more_sc_fence_can_free_the_others_in_opencl_2_0() {
     let line = "atomic_store_explicit(x, 1, memory_order_seq_cst, memory_scope_device);";
     let [before, after] = with("litmus/opencl/T60.toml", line, &format!("{fence}{line}"));
     for name in ["opencl-2.0", "opencl-simp"] {
-        let model = model(name);
+        let model = shipped(name);
         assert_eq!(condition(&before, &model), Verdict::Forbidden, "{name}");
         assert_eq!(condition(&after, &model), Verdict::Allowed, "{name}");
     }
-    assert_eq!(condition(&after, &model("opencl")), Verdict::Forbidden);
+    assert_eq!(condition(&after, &shipped("opencl")), Verdict::Forbidden);
 }
 
 /// Models promise nothing for programs with races. After the acquire of the flag, the new data is a
@@ -308,7 +301,7 @@ fn synchronization_can_add_an_outcome_to_a_racy_program() {
         };
         [read(&text), read(&text)]
     };
-    let model = model("opencl");
+    let model = shipped("opencl");
     let (before, after) = (
         allowed(&before, &model).expect("few"),
         allowed(&after, &model).expect("few"),

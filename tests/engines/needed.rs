@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::parse;
-use fencepost::model::load_shipped;
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, Verdict};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use testkit::suite::{number, programs};
+use testkit::suite::{number, programs, shipped};
 
 /// Threads that are independent of the others: three reads of eleven values with distinct sums, and
 /// computations with these.
@@ -87,9 +85,7 @@ fn answers(threads: &str, condition: &str, model: &str) -> Option<(bool, bool)> 
     let test = parse("t.toml", text.as_bytes())
         .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
         .remove(0);
-    let model = load_shipped(model, &signature())
-        .expect("shipped")
-        .expect("valid");
+    let model = shipped(model);
     let limits = Limits {
         bound: None,
         timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 5_000))),
@@ -159,9 +155,7 @@ fn what_depends_on_them_is_undecided() {
         let test = parse("t.toml", text.as_bytes())
             .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
             .remove(0);
-        let model = load_shipped(model, &signature())
-            .expect("shipped")
-            .expect("valid");
+        let model = shipped(model);
         Session::new(&test, &model, Engine::Auto, Limits::default(), &[])
             .reachability(None, false)
             .verdict

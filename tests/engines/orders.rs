@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::parse;
-use fencepost::model::load_shipped;
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Verdict;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use testkit::suite::{number, programs};
+use testkit::suite::{number, programs, shipped};
 
 /// Two threads that write one location about nine times each, in different ways, and read it.
 fn generate(seed: u64) -> String {
@@ -65,9 +63,7 @@ fn detours_along_an_order_take_no_gates() {
 
 /// Compares all engines on programs of one kind.
 fn compare(generate: fn(u64) -> String) {
-    let model = load_shipped("ptx", &signature())
-        .expect("shipped")
-        .expect("loads");
+    let model = shipped("ptx");
     let limits = Limits {
         timeout: Some(Duration::from_millis(500)),
         ..Limits::default()

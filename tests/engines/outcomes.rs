@@ -8,9 +8,8 @@ use std::path::Path;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::read_path;
-use fencepost::model::load_shipped;
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Outcome;
+use testkit::suite::shipped;
 
 fn line(outcome: &Outcome) -> String {
     let values: Vec<String> = outcome
@@ -25,9 +24,7 @@ fn line(outcome: &Outcome) -> String {
 #[test]
 fn classics() {
     let tests = read_path(Path::new("tests/engines/classics.toml")).expect("well-formed");
-    let model = load_shipped("ptx", &signature())
-        .expect("shipped")
-        .expect("loads");
+    let model = shipped("ptx");
     let mut text = String::new();
     for test in &tests {
         let outcomes = Session::new(test, &model, Engine::Both, Limits::default(), &[]).outcomes();

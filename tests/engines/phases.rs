@@ -9,11 +9,10 @@ use std::time::Duration;
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::LitmusTest;
-use fencepost::model::{Model, load_shipped};
-use fencepost::skeleton::signature::signature;
+use fencepost::model::Model;
 use fencepost::verdict::Verdict;
 use testkit::phases::Kernel;
-use testkit::suite::{number, programs};
+use testkit::suite::{number, programs, shipped};
 
 /// The result of a comparison.
 #[derive(Debug, PartialEq)]
@@ -128,11 +127,7 @@ fn compare(kernel: &Kernel, [sc, ptx]: [&Model; 2]) -> Compared {
 
 #[test]
 fn kernels_of_one_block_are_what_interleavings_say() {
-    let [sc, ptx] = ["sc", "ptx"].map(|name| {
-        load_shipped(name, &signature())
-            .expect("shipped")
-            .expect("valid")
-    });
+    let [sc, ptx] = ["sc", "ptx"].map(|name| shipped(name));
     let models = [&sc, &ptx];
     let (count, first) = (programs(2_000), number("FENCEPOST_SEED", 1));
     let (mut racy, mut stuck, mut same, mut skipped) = (0, 0, 0, 0);

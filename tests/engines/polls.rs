@@ -7,15 +7,13 @@ use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::parse;
-use fencepost::model::load_shipped;
 use fencepost::skeleton::Skeleton;
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
 use program::options::OptionValues;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use testkit::suite::{number, programs};
+use testkit::suite::{number, programs, shipped};
 
 /// A program whose first thread polls, with the count among the observables or without it.
 fn generate(seed: u64) -> [String; 2] {
@@ -110,9 +108,7 @@ fn answers(text: &str) -> (usize, Option<(BTreeSet<State>, bool)>) {
     let test = parse("t.toml", text.as_bytes())
         .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
         .remove(0);
-    let model = load_shipped("ptx", &signature())
-        .expect("shipped")
-        .expect("valid");
+    let model = shipped("ptx");
     let limits = Limits {
         bound: Some(2),
         timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))),

@@ -21,13 +21,11 @@ use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::Diagnostic;
 use fencepost::litmus::LitmusTest;
 use fencepost::litmus::kernel::{Launch, Source};
-use fencepost::model::load_shipped;
 use fencepost::program::{Instr, Op};
 use fencepost::simt::{MachineMemory, RunOptions, Schedule, observe};
-use fencepost::skeleton::signature::signature;
 use testkit::made;
 use testkit::sequential::{Language, Program};
-use testkit::suite::{number, programs};
+use testkit::suite::{number, programs, shipped};
 
 /// The number of programs in one file for the compiler.
 const BATCH: u64 = 200;
@@ -127,12 +125,7 @@ fn run(test: &LitmusTest) -> Result<String, String> {
 
 /// The final values by the model; `None` if the program is too large.
 fn decided(program: &Program) -> Option<String> {
-    let (test, model) = (
-        program.read(),
-        load_shipped("sc", &signature())
-            .expect("shipped")
-            .expect("valid"),
-    );
+    let (test, model) = (program.read(), shipped("sc"));
     // Unrolling nested loops gives very many copies: only the executor runs them.
     let code = &test.program.threads[0].code;
     let back = |(at, instr): (usize, &Instr)| matches!(instr.op, Op::Branch { target, .. } if target <= at);

@@ -7,11 +7,10 @@ use std::process::Command;
 use fencepost::algebra::bits::Bits;
 use fencepost::algebra::{Leaves, Reuse, Value, interpret, interpret_all, needed};
 use fencepost::model::ir::{FreeId, Kind, NodeId};
-use fencepost::model::load_shipped;
 use fencepost::model::signature::BaseId;
 use fencepost::rel::{EventSet, Rel};
-use fencepost::skeleton::signature::signature;
 use fencepost::stop;
+use testkit::suite::shipped;
 
 const EVENTS: usize = 3;
 
@@ -45,9 +44,7 @@ fn a_request_ends_searches_and_no_replay() {
             .status();
         return assert!(inside.expect("it can be run again").success());
     }
-    let model = load_shipped("ptx", &signature())
-        .expect("shipped")
-        .expect("valid");
+    let model = shipped("ptx");
     let all = needed(&model, (0..model.nodes.len() as u32).map(NodeId));
     let algebra = Bits {
         executed: EventSet::from_fn(EVENTS, |_| true),

@@ -7,14 +7,12 @@ use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::{LitmusTest, parse};
-use fencepost::model::load_shipped;
 use fencepost::simt::{Early, MachineMemory, RunOptions, Schedule, observe};
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use testkit::suite::{in_parallel, number, programs};
+use testkit::suite::{in_parallel, number, programs, shipped};
 
 /// Two or three threads over four elements of memory.
 fn generate(seed: u64, sizes: bool) -> String {
@@ -112,23 +110,14 @@ fn generate(seed: u64, sizes: bool) -> String {
 }
 
 pub(crate) fn allowed(test: &LitmusTest, model: &str, engine: Engine) -> Option<BTreeSet<State>> {
-    let model = load_shipped(model, &signature())
-        .expect("shipped")
-        .expect("valid");
+    let model = shipped(model);
     let limits = Limits {
         bound: Some(4),
         timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))),
     };
     let outcomes = Session::new(test, &model, engine, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
-    outcomes.complete.then(|| {
-        outcomes
-            .outcomes
-            .into_iter()
-            .filter(|o| o.allowed)
-            .map(|o| o.state)
-            .collect()
-    })
+    outcomes.allowed_states()
 }
 
 fn shown(test: &LitmusTest, memory: MachineMemory) -> Option<BTreeSet<State>> {

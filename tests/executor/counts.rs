@@ -9,16 +9,15 @@ use std::time::Duration;
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::LitmusTest;
-use fencepost::model::{Model, load_shipped};
+use fencepost::model::Model;
 use fencepost::simt::schedule::StopKind;
 use fencepost::simt::{FaultKind, MachineMemory, RunOptions, Schedule, observe};
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, Verdict};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::{BTreeMap, BTreeSet};
-use testkit::suite::{number, programs};
+use testkit::suite::{number, programs, shipped};
 
 const BARRIERS: [&str; 9] = [
     "bar.sync 1",
@@ -143,11 +142,7 @@ fn compare(
 
 #[test]
 fn phases_of_counted_barriers_are_those_that_are_run() {
-    let load = |name| {
-        load_shipped(name, &signature())
-            .expect("shipped")
-            .expect("valid")
-    };
+    let load = |name| shipped(name);
     let (ptx, sc) = (load("ptx"), load("sc"));
     let limits = Limits {
         bound: None,

@@ -21,26 +21,19 @@ use std::time::Duration;
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits};
 use fencepost::litmus::{LitmusTest, parse, read_path};
-use fencepost::model::{Model, load_shipped};
+use fencepost::model::Model;
 use fencepost::program::Dialect;
 use fencepost::simt::schedule::StopKind;
 use fencepost::simt::{Early, MachineMemory, RunOptions, Schedule, observe};
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::hang::{Goal, Site};
 use fencepost::verdict::{Ending, Verdict, Witness};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use testkit::spins;
-use testkit::suite::{files, number, programs, sample};
+use testkit::suite::{files, number, programs, sample, shipped};
 
 /// Counts of pairs of answers.
 type Counts = BTreeMap<String, u64>;
-
-fn model(name: &str) -> Model {
-    load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("valid")
-}
 
 fn count(counts: &mut Counts, what: &str) {
     *counts.entry(what.to_owned()).or_default() += 1;
@@ -58,7 +51,7 @@ impl Machine {
         let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000)));
         Machine {
             memory,
-            model: model(memory.model()),
+            model: shipped(memory.model()),
             timeout,
         }
     }

@@ -6,17 +6,14 @@ use std::time::Duration;
 
 use fencepost::check::{Limits, operational};
 use fencepost::litmus::{LitmusTest, parse, read_path};
-use fencepost::model::{Model, load_shipped};
+use fencepost::model::Model;
 use fencepost::program::{Dialect, Op};
 use fencepost::simt::schedule::Observation;
 use fencepost::simt::{Early, MachineMemory, MemoryRules, RunOptions, Schedule, observe};
-use fencepost::skeleton::signature::signature;
-use testkit::suite::{files, is_long, number, sample};
+use testkit::suite::{files, is_long, number, sample, shipped};
 
 fn ptx() -> Model {
-    load_shipped("ptx", &signature())
-        .expect("shipped")
-        .expect("valid")
+    shipped("ptx")
 }
 
 fn options(early: Early) -> RunOptions {

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::{LitmusTest, read_path};
-use fencepost::model::{Model, load_shipped};
+use fencepost::model::Model;
 use fencepost::program::host::{ChildStart, CommandOrigin, HostCommand};
 use fencepost::program::{Instr, Op};
 use fencepost::simt::schedule::StopKind;
@@ -30,18 +30,12 @@ use fencepost::verdict::State;
 use testkit::generate::{Shape, Source, WAITS, fenced, program};
 use testkit::mbarriers;
 use testkit::rings::ring;
-use testkit::suite::{files, is_long, number, programs, sample, step};
+use testkit::suite::{files, is_long, number, programs, sample, shipped, step};
 
 const SHAPE: Shape = Shape {
     threads: 3,
     instructions: 4,
 };
-
-fn model(name: &str) -> Model {
-    load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("valid")
-}
 
 /// The outcomes that a model allows; `None` if unknown within the time.
 fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
@@ -59,14 +53,7 @@ fn allowed_within(test: &LitmusTest, model: &Model, timeout: Duration) -> Option
     };
     let outcomes = Session::new(test, model, Engine::Auto, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
-    outcomes.complete.then(|| {
-        outcomes
-            .outcomes
-            .into_iter()
-            .filter(|o| o.allowed)
-            .map(|o| o.state)
-            .collect()
-    })
+    outcomes.allowed_states()
 }
 
 /// The outcomes that the machine shows, and whether it can show no others.
@@ -148,7 +135,7 @@ fn random(count: u64, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
 
 #[test]
 fn sc_is_the_model_sc_on_random_programs() {
-    let sc = model("sc");
+    let sc = shipped("sc");
     random(60, "sc", |test| {
         compare(test, &sc, &options(MachineMemory::Sc, Early::None))
     });
@@ -223,7 +210,7 @@ fn folder(path: &Path, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
 
 #[test]
 fn sc_is_the_model_sc_on_the_tests_of_the_repository() {
-    let sc = model("sc");
+    let sc = shipped("sc");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
     folder(&path, "sc", |test| {
         compare(test, &sc, &options(MachineMemory::Sc, Early::None))
@@ -267,7 +254,7 @@ fn weak_in_order_on_the_tests_of_the_repository() {
 
 #[test]
 fn runs_with_mbarriers_show_what_the_models_allow() {
-    let (sc, in_order, ptx) = (model("sc"), in_order(), model("ptx"));
+    let (sc, in_order, ptx) = (shipped("sc"), in_order(), shipped("ptx"));
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
     let mut skipped = BTreeMap::<String, u64>::new();
     for (memory, early, model) in [
@@ -311,7 +298,7 @@ fn runs_with_mbarriers_show_what_the_models_allow() {
 
 #[test]
 fn asynchronous_operations_show_what_the_models_allow() {
-    let (sc, in_order) = (model("sc"), in_order());
+    let (sc, in_order) = (shipped("sc"), in_order());
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
     for (memory, model) in [(MachineMemory::Sc, &sc), (MachineMemory::Weak, &in_order)] {
         let (mut equal, mut fewer, mut skipped) = (0, 0, BTreeMap::<String, u64>::new());
@@ -479,7 +466,7 @@ struct Coverage {
 }
 
 fn coverage(early: Early, seeds: std::ops::Range<u64>, source: impl Fn(u64) -> Source) -> Coverage {
-    let ptx = model("ptx");
+    let ptx = shipped("ptx");
     let mut sum = Coverage::default();
     for seed in seeds {
         let source = source(seed);
@@ -549,7 +536,7 @@ fn fences_of_several_scopes_stay_inside_ptx() {
 
 #[test]
 fn early_binds_stay_inside_ptx_on_the_tests_of_the_repository() {
-    let ptx = model("ptx");
+    let ptx = shipped("ptx");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
     let suite = std::env::var_os("FENCEPOST_SUITE").map(std::path::PathBuf::from);
     for path in std::iter::once(path).chain(suite) {
@@ -771,7 +758,7 @@ fn scopes_and_proxies_are_needed() {
         let without = shown(&test, &RunOptions { rules, ..settings })
             .expect("runs")
             .0;
-        let allowed = allowed(&test, &model("ptx")).expect("small");
+        let allowed = allowed(&test, &shipped("ptx")).expect("small");
         assert!(whole.is_subset(&allowed));
         // Too much synchronization loses outcomes.
         let missing = whole.difference(&without);
@@ -811,7 +798,7 @@ fn scopes_and_proxies_are_needed() {
         let without = shown(&test, &RunOptions { rules, ..settings })
             .expect("runs")
             .0;
-        let allowed = allowed(&test, &model("ptx")).expect("small");
+        let allowed = allowed(&test, &shipped("ptx")).expect("small");
         assert!(
             shown(&test, &settings).expect("runs").0.is_subset(&allowed),
             "{file}"
@@ -850,7 +837,7 @@ fn outside(seed: u64, rules: MemoryRules, early: Early, ptx: &Model) -> Vec<Stat
 
 #[test]
 fn every_rule_is_needed() {
-    let ptx = model("ptx");
+    let ptx = shipped("ptx");
     // With more programs, the search continues from the seed that is known to show it.
     let most = number("FENCEPOST_PROGRAMS", 1);
     let missed: Vec<String> = mutants()
@@ -986,7 +973,7 @@ fn classical_weak_behaviour_is_shown() {
 
 #[test]
 fn random_runs_repeat_and_are_inside_ptx() {
-    let ptx = model("ptx");
+    let ptx = shipped("ptx");
     for seed in 1..30 {
         let test = either(seed).read("generated");
         for early in [Early::None, Early::Full(2)] {
@@ -1018,7 +1005,7 @@ fn random_runs_repeat_and_are_inside_ptx() {
 
 #[test]
 fn recorded_runs_replay_and_are_executions_of_the_model() {
-    let (ptx, sc) = (model("ptx"), model("sc"));
+    let (ptx, sc) = (shipped("ptx"), shipped("sc"));
     let mut replayed = 0;
     for seed in 1..=programs(50) {
         // One in four has mbarrier objects, with waits.
@@ -1068,8 +1055,8 @@ fn runs_of_waits_that_have_nothing_to_wait_for_replay() {
         );
         let test = read(&text);
         for (memory, model) in [
-            (MachineMemory::Sc, model("sc")),
-            (MachineMemory::Weak, model("ptx")),
+            (MachineMemory::Sc, shipped("sc")),
+            (MachineMemory::Weak, shipped("ptx")),
         ] {
             let settings = options(memory, Early::None);
             let limits = Limits {
@@ -1103,8 +1090,8 @@ fn fences_of_threads_that_are_not_in_each_others_scope_are_not_ordered() {
     for seed in 0..200 {
         let one = observe(&test, &settings, Schedule::Random { runs: 1, seed }).expect("it runs");
         let mut held =
-            operational::hold(&test, &model("ptx"), Engine::Enumerate, limits, &[], &one);
-        operational::replay(&mut held, &test, &model("ptx"), limits, &settings);
+            operational::hold(&test, &shipped("ptx"), Engine::Enumerate, limits, &[], &one);
+        operational::replay(&mut held, &test, &shipped("ptx"), limits, &settings);
         assert_eq!(held.defect, None, "seed {seed}");
     }
 }

@@ -4,11 +4,9 @@
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Style, render};
 use fencepost::litmus::{LitmusTest, parse, read_path};
-use fencepost::model::ir::Model;
-use fencepost::model::load_shipped;
 use fencepost::program::host::Rule;
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, Verdict};
+use testkit::suite::shipped;
 
 fn file(path: &str, name: &str) -> LitmusTest {
     let tests =
@@ -17,12 +15,6 @@ fn file(path: &str, name: &str) -> LitmusTest {
         .into_iter()
         .find(|t| t.name == name)
         .unwrap_or_else(|| panic!("no {name} in {path}"))
-}
-
-fn model(name: &str) -> Model {
-    load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("valid")
 }
 
 /// The test without an ordering rule.
@@ -87,7 +79,7 @@ fn every_rule_of_the_device_is_needed() {
         ),
     ];
     for (name, path, test, rule) in cases {
-        let (model, test) = (model(name), file(path, test));
+        let (model, test) = (shipped(name), file(path, test));
         let less = without(test.clone(), rule);
         for &engine in Engine::ALONE {
             let race = |test: &LitmusTest| {
@@ -108,7 +100,7 @@ fn two_kernels_of_the_host_on_one_buffer_are_left_to_implementations() {
         std::fs::read_to_string("litmus/host/opencl/Kernels+atomics.toml").expect("the file");
     let text = text.replace("kind = \"svm-coarse\"", "kind = \"buffer\"");
     let test = &parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}"))[0];
-    let model = model("opencl");
+    let model = shipped("opencl");
     for &engine in Engine::ALONE {
         let mut session = Session::new(test, &model, engine, Limits::default(), &[]);
         let verdict = session.reachability(None, false).verdict;

@@ -16,7 +16,7 @@ use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::diag::SourceFile;
 use fencepost::litmus::{LitmusTest, parse};
-use fencepost::model::{Library, Model, Shipped, load, load_shipped};
+use fencepost::model::{Library, Model, Shipped, load};
 use fencepost::program::Dialect;
 use fencepost::program::mapping::Mapping;
 use fencepost::simt::schedule::StopKind;
@@ -26,7 +26,7 @@ use fencepost::verdict::{State, Verdict};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use testkit::in_ptx::program;
-use testkit::suite::{number, programs};
+use testkit::suite::{number, programs, shipped};
 
 fn limits() -> Limits {
     Limits {
@@ -36,9 +36,7 @@ fn limits() -> Limits {
 }
 
 fn ptx() -> Model {
-    load_shipped("ptx", &signature())
-        .expect("shipped")
-        .expect("valid")
+    shipped("ptx")
 }
 
 /// The model, restricted to a machine that takes every step in order.
@@ -61,14 +59,7 @@ fn in_order() -> Model {
 fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
     let outcomes = Session::new(test, model, Engine::Auto, limits(), &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
-    outcomes.complete.then(|| {
-        outcomes
-            .outcomes
-            .into_iter()
-            .filter(|o| o.allowed)
-            .map(|o| o.state)
-            .collect()
-    })
+    outcomes.allowed_states()
 }
 
 fn race(test: &LitmusTest, model: &Model) -> Verdict {

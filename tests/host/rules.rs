@@ -8,14 +8,13 @@ use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Diagnostic, Severity};
 use fencepost::litmus::{LitmusTest, parse, read, read_path};
-use fencepost::model::load_shipped;
 use fencepost::program::host::{
     ChildStart, CommandId, CommandOrigin, HostOp, Lane, LaneId, LaneKind, Launches, Node, Rule,
     StuckWait,
 };
 use fencepost::program::{Instr, Op};
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Definedness, Ending, Remedy, Verdict};
+use testkit::suite::shipped;
 
 /// For each rule, a test whose verdict rests on it.
 const RESTS_ON: &[(Rule, &str)] = &[
@@ -114,9 +113,7 @@ fn in_ptx(name: &str, instance: &str) -> LitmusTest {
 }
 
 fn verdicts(test: &LitmusTest) -> (Verdict, Verdict) {
-    let model = load_shipped(test.program.dialect.default_model(), &signature())
-        .unwrap()
-        .unwrap();
+    let model = shipped(test.program.dialect.default_model());
     let mut session = Session::new(test, &model, Engine::Enumerate, Limits::default(), &[]);
     (
         session.reachability(None, false).verdict,
@@ -274,7 +271,7 @@ fn dependent_launches_are_in_a_stream_of_kernels() {
     let test = parse("t.toml", ptx(launches).as_bytes())
         .unwrap_or_else(|d| panic!("{}", d[0]))
         .remove(0);
-    let model = load_shipped("ptx", &signature()).unwrap().unwrap();
+    let model = shipped("ptx");
     let setting = Setting::new(&test, &model);
     let answer =
         Liveness::new(&setting, Engine::Enumerate, Limits::default(), &[]).ask(ProgressModel::Fair);
@@ -628,7 +625,7 @@ fn waits_that_never_end_are_told_link_by_link() {
             .all(|(a, b)| a.awaited == b.waits),
         "{links:?}"
     );
-    let model = load_shipped("opencl", &signature()).unwrap().unwrap();
+    let model = shipped("opencl");
     let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
     let Verdict::Undecided(reason) = session.reachability(None, false).verdict else {
         panic!("no deadlock")
@@ -693,9 +690,7 @@ fn a_race_between_commands_names_both_accesses() {
         ),
     ] {
         let test = file(name);
-        let model = load_shipped(test.program.dialect.default_model(), &signature())
-            .unwrap()
-            .unwrap();
+        let model = shipped(test.program.dialect.default_model());
         let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
         let fault = session.race().unwrap().fault.unwrap();
         let mut told: Vec<(String, String)> = fault
@@ -759,7 +754,7 @@ fn what_a_range_of_no_items_and_an_empty_event_come_to_is_warned_of() {
 #[test]
 fn an_event_orders_what_two_queues_do_not() {
     let test = file("opencl/producer-consumer-no-event");
-    let model = load_shipped("opencl", &signature()).unwrap().unwrap();
+    let model = shipped("opencl");
     let mut session =
         Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]).explaining();
     let Definedness::Undefined(fault) = session.definedness(None).unwrap().unwrap() else {

@@ -31,7 +31,6 @@ use std::time::Duration;
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::{LitmusTest, parse, read_path};
-use fencepost::model::load_shipped;
 use fencepost::program::host::{
     CallId, CommandId, CommandKind, CommandOrigin, HostOp, HostQuery, LaunchGraph, Launches,
     QueryId, QuerySubject,
@@ -40,12 +39,11 @@ use fencepost::program::{Expr, Init, Instr, Op, RegId, Register, ThreadId, Ty};
 use fencepost::simt::record::HazardKind;
 use fencepost::simt::schedule::{Observation, StopKind};
 use fencepost::simt::{Early, Launch, MachineMemory, RunOptions, Schedule, Scheduling, observe};
-use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, Verdict};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use testkit::hosts::{lively, program, waiting};
-use testkit::suite::{files, is_long, number, programs, sample};
+use testkit::suite::{files, is_long, number, programs, sample, shipped};
 
 /// An access: thread and instruction, location, whether it writes.
 type Touch = (ThreadId, usize, String, bool);
@@ -333,9 +331,7 @@ fn queues() {
 /// is undecided.
 fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool) {
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
-    let model = load_shipped("sc", &signature())
-        .expect("shipped")
-        .expect("valid");
+    let model = shipped("sc");
     let limits = Limits {
         bound: Some(4),
         timeout: Some(Duration::from_secs(10)),
@@ -466,9 +462,7 @@ fn polling(test: &LitmusTest) -> (LitmusTest, usize) {
 #[test]
 fn a_loop_of_queries_waits() {
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
-    let model = load_shipped("cuda", &signature())
-        .expect("shipped")
-        .expect("valid");
+    let model = shipped("cuda");
     let race = |test: &LitmusTest| {
         let limits = Limits {
             timeout: Some(Duration::from_secs(20)),
@@ -558,9 +552,7 @@ fn tests_of_host_programs() {
             let dialect = test.program.dialect;
             let memory =
                 MachineMemory::of(dialect, dialect.default_model()).unwrap_or(MachineMemory::Weak);
-            let model = load_shipped(memory.model(), &signature())
-                .expect("shipped")
-                .expect("valid");
+            let model = shipped(memory.model());
             if REFUSED.iter().any(|refused| test.name.starts_with(refused)) {
                 assert!(
                     observe(test, &options(memory), Schedule::Exhaustive).is_err(),
@@ -658,9 +650,7 @@ fn atomics_of_several_kernels_on_a_buffer_are_run_and_left_to_implementations() 
     let test = file("opencl/Kernels+atomics", |text| {
         text.replace("kind = \"svm-coarse\"", "kind = \"buffer\"")
     });
-    let model = load_shipped("opencl", &signature())
-        .expect("shipped")
-        .expect("valid");
+    let model = shipped("opencl");
     let seen = run(&test, &options(MachineMemory::OpenCl));
     assert!(
         seen.ended.finished > 0 && has(&seen, &[HazardKind::Unspecified]),

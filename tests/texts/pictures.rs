@@ -24,7 +24,7 @@ use fencepost::report::picture::{RelationChoice, Scene, dot, subject, svg};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Property, Verdict};
 use testkit::lines::line;
-use testkit::suite::{files, in_parallel, is_long, sample};
+use testkit::suite::{files, in_parallel, is_long, sample, shipped};
 
 /// Without a time limit, a busy machine draws the same pictures.
 fn limits() -> Limits {
@@ -63,12 +63,6 @@ fn parsed(text: &str) -> LitmusTest {
     fencepost::litmus::parse("test.toml", text.as_bytes())
         .expect("a good test")
         .remove(0)
-}
-
-fn shipped(name: &str) -> Model {
-    model::load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("valid")
 }
 
 fn scenes(line: &AnswerLine, rest: bool) -> Vec<Scene> {

@@ -7,15 +7,14 @@
 
 use std::collections::BTreeSet;
 
-use cat::model::{Model, load_shipped};
+use cat::model::Model;
 use distinguish::{Alphabet, JudgeSetup, SearchRequest, Tier, search};
-use engine::skeleton::signature::signature;
 use engine::{Engine, Limits};
 use front::litmus;
 use front::mapping::Mapping;
 use program::Dialect;
 use program::litmus::LitmusTest;
-use testkit::suite::is_long;
+use testkit::suite::{is_long, shipped};
 use verdict::{State, Verdict};
 use why::Session;
 
@@ -373,13 +372,7 @@ fn allowed(source: &LitmusTest, side: &Side<'_>) -> Option<BTreeSet<State>> {
     }
     let list = session.outcomes();
     assert!(list.complete && list.defect.is_none(), "{list:?}");
-    Some(
-        list.outcomes
-            .into_iter()
-            .filter(|o| o.allowed)
-            .map(|o| o.state)
-            .collect(),
-    )
+    list.allowed_states()
 }
 
 /// Whether the first model allows what the second one forbids.
@@ -433,12 +426,6 @@ fn drawn(language: &Language, instructions: &Instructions, numbers: &mut Numbers
     }
 }
 
-fn model(name: &str) -> Model {
-    load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("valid")
-}
-
 /// A pair of models, with the mapping by which the first one judges programs of the second one's
 /// language.
 struct Pair {
@@ -476,7 +463,7 @@ impl Pair {
     /// Tries every `of`-th program of that size in all placements, starting at the given remainder.
     /// Returns the first on which the models differ, and the number of programs tried.
     fn plain(&self, size: usize, (from, of): (usize, usize)) -> (Option<String>, usize) {
-        let (a, b) = (model(self.a), model(self.b));
+        let (a, b) = (shipped(self.a), shipped(self.b));
         let mapping = self.mapping.map(|m| Mapping::named(m).expect("shipped"));
         let sides = [
             Side { model: &a, mapping },
@@ -507,7 +494,7 @@ impl Pair {
 
     /// The size of the program that the search finds.
     fn found(&self, size: usize) -> Option<usize> {
-        let (a, b) = (model(self.a), model(self.b));
+        let (a, b) = (shipped(self.a), shipped(self.b));
         let mapping = self.mapping.map(|m| Mapping::named(m).expect("shipped"));
         let alphabet = Alphabet::new(self.language.dialect, &[]);
         let sought = SearchRequest {
@@ -552,7 +539,7 @@ fn none_is_found_where_there_is_none() {
         // If a random program of four instructions differs, the search finds one, too. Chance may
         // miss existing ones.
         let (instructions, mut numbers) = (Instructions::new(&pair.language), Numbers(1));
-        let (a_model, b_model) = (model(a), model(b));
+        let (a_model, b_model) = (shipped(a), shipped(b));
         let mapping = pair.mapping.map(|m| Mapping::named(m).expect("shipped"));
         let sides = [
             Side {

@@ -221,32 +221,23 @@ pub(crate) mod samples {
     }
 
     pub(crate) fn line(test: &str, verdict: Verdict, expected: Option<&'static str>) -> AnswerLine {
+        let path = format!("ptx/{test}.litmus");
         AnswerLine {
-            path: format!("ptx/{test}.litmus"),
-            test: test.into(),
             site: FileSite {
                 file: format!("tests/{test}.litmus"),
                 line: 3,
                 column: 1,
             },
-            model: "ptx-v7.5".into(),
-            property: Property::Reachability,
             quantifier: "exists",
             proposition: "P1:r0 == 1 /\\ P1:r1 == 0".into(),
             expected,
-            answer: answer(verdict),
-            mapping: None,
-            settings: Vec::new(),
-            values: Vec::new(),
-            known: None,
-            reading: None,
-            mentions_undefined: false,
-            denies_undefined: false,
-            denies_fault: false,
-            kernel: None,
-            notes: Vec::new(),
-            ms: None,
-            part: None,
+            ..AnswerLine::new(
+                &path,
+                test,
+                "ptx-v7.5",
+                Property::Reachability,
+                answer(verdict),
+            )
         }
     }
 

@@ -113,6 +113,35 @@ pub struct AnswerLine {
     pub part: Option<PartOf>,
 }
 
+impl AnswerLine {
+    /// The line of an answer to a question without a condition, an expectation or settings.
+    pub fn new(path: &str, test: &str, model: &str, property: Property, answer: Answer) -> Self {
+        AnswerLine {
+            path: path.into(),
+            test: test.into(),
+            site: FileSite::default(),
+            model: model.into(),
+            property,
+            quantifier: "none",
+            proposition: String::new(),
+            expected: None,
+            reading: None,
+            answer,
+            mapping: None,
+            settings: Vec::new(),
+            values: Vec::new(),
+            known: None,
+            mentions_undefined: false,
+            denies_undefined: false,
+            denies_fault: false,
+            kernel: None,
+            notes: Vec::new(),
+            ms: None,
+            part: None,
+        }
+    }
+}
+
 /// The position of an answer in a run with several parts. It shows whether parts belong to one run,
 /// are disjoint and make up the whole. One part contains all answers for a (test, model) pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,20 +12,7 @@ use super::{
     AdviceReport, AdviceVerdict, AnswerLine, Comparison, CompiledOperation, CompiledReport,
     CompiledVerdict, ConformanceSuite, Distinction, Observations, OutcomeTable, QueryStatus,
 };
-use verdict::{Reason, Relation};
-
-/// Verdicts in the order of the summary line.
-const WORDS: [&str; 9] = [
-    "allowed",
-    "forbidden",
-    "racy",
-    "race-free",
-    "undefined",
-    "defined",
-    "hangs",
-    "terminates",
-    "undecided",
-];
+use verdict::{Reason, Relation, Verdict};
 
 /// The relation between two models over several tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,7 +55,7 @@ struct ObservationCounts {
 pub struct Summary {
     /// Answers, or lists of outcomes.
     pub answers: usize,
-    verdicts: [usize; WORDS.len()],
+    verdicts: [usize; Verdict::WORDS.len()],
     /// Expectations met.
     pub met: usize,
     /// Expectations not met.
@@ -113,7 +100,7 @@ impl Summary {
         self.answers += 1;
         self.kernels.add(line);
         *self.engines.entry(line.answer.engine).or_default() += 1;
-        if let Some(index) = WORDS
+        if let Some(index) = Verdict::WORDS
             .iter()
             .position(|word| *word == line.answer.verdict.word())
         {
@@ -204,7 +191,7 @@ impl Summary {
         };
         self.verdicts[0] += count(Some(true));
         self.verdicts[1] += count(Some(false));
-        self.verdicts[WORDS.len() - 1] += count(None);
+        self.verdicts[Verdict::WORDS.len() - 1] += count(None);
         if let Some(reason) = seen.undecided() {
             self.add_undecided(reason);
         }
@@ -333,7 +320,10 @@ impl Summary {
 
     /// The verdicts with a non-zero count.
     pub fn verdicts(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
-        WORDS.into_iter().zip(self.verdicts).filter(|&(_, n)| n > 0)
+        Verdict::WORDS
+            .into_iter()
+            .zip(self.verdicts)
+            .filter(|&(_, n)| n > 0)
     }
 }
 

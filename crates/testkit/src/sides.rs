@@ -1,12 +1,13 @@
 //! Compares the executor's memories of languages with their models: shown against allowed
 //! behaviour.
 
+use crate::suite::shipped;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use cat::model::{Library, Model, Shipped, load, load_shipped};
+use cat::model::{Library, Model, Shipped, load};
 use diag::SourceFile;
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits};
@@ -40,9 +41,7 @@ impl Side {
         Side {
             memory,
             lang,
-            full: load_shipped(name, &signature())
-                .expect("shipped")
-                .expect("valid"),
+            full: shipped(name),
             in_order,
         }
     }

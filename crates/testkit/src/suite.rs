@@ -10,8 +10,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{iter, thread};
 
+use cat::model::{Model, load_shipped};
+use engine::skeleton::signature::signature;
+
 /// Tests that are only about runs: too large for a comparison with a model.
 const KERNELS: &str = "kernels";
+
+/// A shipped model, by its name.
+///
+/// # Panics
+/// If there is no such model, or if it is not valid.
+pub fn shipped(name: &str) -> Model {
+    load_shipped(name, &signature())
+        .expect("a shipped model")
+        .expect("a valid model")
+}
 
 /// All files below a folder with one of the extensions, sorted; without those of the folder
 /// [`KERNELS`] in it.

@@ -7,6 +7,7 @@
 //! - Every `Allowed` comes with a [`Witness`] that the plain evaluator replayed.
 //! - All types here are plain data, ready to print and to store; none refers to an engine.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -76,6 +77,19 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All words of verdicts, in the order of summaries; the last one is `undecided`.
+    pub const WORDS: [&str; 9] = [
+        "allowed",
+        "forbidden",
+        "racy",
+        "race-free",
+        "undefined",
+        "defined",
+        "hangs",
+        "terminates",
+        "undecided",
+    ];
+
     /// The word that result lines print.
     pub fn word(&self) -> &'static str {
         match self {
@@ -494,4 +508,12 @@ pub struct Outcomes {
     pub defect: Option<String>,
     /// As in [`Answer::definedness`].
     pub definedness: Option<Definedness>,
+}
+
+impl Outcomes {
+    /// The final states that the model allows; `None` if the list is not complete.
+    pub fn allowed_states(self) -> Option<BTreeSet<State>> {
+        let allowed = self.outcomes.into_iter().filter(|o| o.allowed);
+        self.complete.then(|| allowed.map(|o| o.state).collect())
+    }
 }

@@ -27,6 +27,7 @@ use features::FEATURES;
 
 use pattern::Pattern;
 use program::dialect::DIALECTS;
+use verdict::Verdict;
 
 /// A subject of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,27 +59,17 @@ const KEYS: [(&str, FilterKey); 9] = [
 /// The expectation of a question without one.
 const NOTHING: &str = "none";
 
-const VERDICTS: [&str; 9] = [
-    "allowed",
-    "forbidden",
-    "racy",
-    "race-free",
-    "undefined",
-    "defined",
-    "hangs",
-    "terminates",
-    "undecided",
-];
-
 impl FilterKey {
     /// Its possible words; `None`: any.
     fn words(self) -> Option<Vec<&'static str>> {
         match self {
             FilterKey::Dialect => Some(DIALECTS.iter().map(|row| row.name).collect()),
             FilterKey::Feature => Some(FEATURES.iter().map(|f| f.0).collect()),
-            FilterKey::Verdict => Some(VERDICTS.to_vec()),
+            FilterKey::Verdict => Some(Verdict::WORDS.to_vec()),
             FilterKey::Expected => {
-                let decided = VERDICTS.into_iter().filter(|word| *word != "undecided");
+                let decided = Verdict::WORDS
+                    .into_iter()
+                    .filter(|word| *word != "undecided");
                 Some(decided.chain(["required", NOTHING]).collect())
             }
             _ => None,

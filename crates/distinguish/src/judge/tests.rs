@@ -7,7 +7,7 @@ use crate::outcome::outcomes;
 use crate::search::DifferingProgram;
 use crate::shape::{ShapeSlot, shapes};
 use cat::model::clauses::ModelText;
-use cat::model::{Library, Shipped, load_shipped};
+use cat::model::{Library, Shipped};
 use engine::skeleton::base::Base;
 use engine::skeleton::signature::{row, signature};
 use engine::task::Task;
@@ -15,7 +15,7 @@ use engine::{Engine, Limits};
 use front::mapping::Mapping;
 use program::Dialect;
 use program::words::Order;
-use testkit::suite::is_long;
+use testkit::suite::{is_long, shipped};
 use verdict::{Reason, Verdict};
 use why::Session;
 
@@ -91,9 +91,7 @@ fn judges_agree_with_sessions() {
         .iter()
         .flat_map(|m| FURTHER.map(|further| (m, further)))
     {
-        let model = load_shipped(name, &signature())
-            .expect("shipped")
-            .expect("valid");
+        let model = shipped(name);
         let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
         let dialect = mapping
             .map(|m| m.from)
@@ -261,9 +259,7 @@ fn clauses_that_say_nothing_change_no_answer() {
 /// implies that it succeeded.
 #[test]
 fn a_compare_exchange_that_fails_writes_nothing() {
-    let model = load_shipped("rc11", &signature())
-        .expect("shipped")
-        .expect("valid");
+    let model = shipped("rc11");
     for (further, defined) in [
         (
             &[Further::Plain, Further::Branch, Further::Compare][..],
@@ -334,9 +330,7 @@ fn a_compare_exchange_that_fails_writes_nothing() {
 /// computes with it.
 #[test]
 fn what_is_read_of_an_addition_is_what_it_leaves() {
-    let model = load_shipped("sc", &signature())
-        .expect("shipped")
-        .expect("valid");
+    let model = shipped("sc");
     let slot = |kind, location| ShapeSlot {
         kind,
         location: Some(location),

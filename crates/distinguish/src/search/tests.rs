@@ -4,17 +4,9 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::letters::Further;
-use cat::model::{Model, load_shipped};
-use engine::skeleton::signature::signature;
 use front::mapping::{self, Mapping};
 use program::Dialect;
-use testkit::suite::is_long;
-
-fn model(name: &str) -> Model {
-    load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("valid")
-}
+use testkit::suite::{is_long, shipped};
 
 /// Runs a test with both models, the first one's mapping if any, and the alphabet.
 fn with(a: &str, b: &str, mapping: Option<&str>, test: impl FnOnce(SearchRequest<'_>)) {
@@ -28,7 +20,7 @@ fn with_further(
     further: &[Further],
     test: impl FnOnce(SearchRequest<'_>),
 ) {
-    let (a_model, b_model) = (model(a), model(b));
+    let (a_model, b_model) = (shipped(a), shipped(b));
     let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
     let dialect = mapping
         .map(|m| m.from)
@@ -278,7 +270,7 @@ fn the_smallest_programs_have_these_sizes() {
 /// LLVM's PR 201468 stores with `fence.sc; st.relaxed` where it stored with `fence.sc; st.release`.
 #[test]
 fn a_store_behind_an_sc_fence_needs_no_release() {
-    let ptx = model("ptx");
+    let ptx = shipped("ptx");
     let named = |name| Mapping::named(name).expect("shipped");
     let (proposed, today) = (named("cuda-ptx"), named("cuda-ptx-llvm"));
     // The fence is necessary, the release is not: without the fence programs differ.

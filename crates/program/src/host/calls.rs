@@ -212,6 +212,12 @@ impl HostCommand {
     pub fn group_count(&self) -> u32 {
         self.groups.last().map_or(0, |g| g + 1)
     }
+
+    /// The work-group of one of its threads.
+    pub fn group_of(&self, thread: ThreadId) -> u32 {
+        let at = self.threads.iter().position(|t| *t == thread);
+        at.map_or(0, |at| self.groups[at])
+    }
 }
 
 /// The kinds of commands.

@@ -335,11 +335,7 @@ fn child_conditions(host: &HostProgram, id: CommandId) -> Vec<StartCondition> {
     } = host.command(id).origin
     {
         let of = host.command(parent);
-        let group = of
-            .threads
-            .iter()
-            .position(|t| *t == thread)
-            .map_or(0, |at| of.groups[at]);
+        let group = of.group_of(thread);
         match flag {
             ChildStart::NoWait => {}
             ChildStart::WaitKernel => {

@@ -377,11 +377,7 @@ impl<C: Default> HostProgress<C> {
                 },
             ) => {
                 let of = host.command(parent);
-                let group = of
-                    .threads
-                    .iter()
-                    .position(|t| *t == thread)
-                    .map_or(0, |at| of.groups[at]);
+                let group = of.group_of(thread);
                 needs.insert(HostCondition::GroupEnded(parent, group));
             }
             (

@@ -247,11 +247,7 @@ impl HostBuilder<'_, '_> {
             return self.contended(request, "two threads of a grid launch into its tail");
         }
         let of = self.host.command(command);
-        let group = of
-            .threads
-            .iter()
-            .position(|t| *t == thread)
-            .map_or(0, |at| of.groups[at]);
+        let group = of.group_of(thread);
         if named.is_none() {
             if let Some((lane, first)) = lanes.streams.get(&(command, group)) {
                 if *first != thread {
