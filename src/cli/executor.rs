@@ -5,7 +5,8 @@ mod device;
 mod recording;
 mod tell;
 
-use std::time::Instant;
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
 
 use super::args::{LaunchArgs, MemoryArg, RunArgs, ScheduleArg};
 use super::decide::{Decided, milliseconds};
@@ -47,6 +48,21 @@ enum How {
     Replay(Recording),
 }
 
+impl How {
+    /// # Errors
+    /// If a recording cannot be read.
+    fn of(args: &RunArgs) -> Result<How, Diagnostic> {
+        Ok(match &args.schedule {
+            ScheduleArg::Exhaustive => How::Exhaustive,
+            ScheduleArg::Random => How::Random {
+                runs: args.runs,
+                seed: args.seed,
+            },
+            ScheduleArg::Replay(file) => How::Replay(recording::read(file).map_err(|d| *d)?),
+        })
+    }
+}
+
 /// One test under one model.
 struct Job<'a> {
     unit: Unit<'a>,
@@ -74,23 +90,10 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         terminal.diagnose(d);
         exit::INVALID
     };
-    let scheduling = Scheduling::from(args.scheduling);
-    let how = match &args.schedule {
-        ScheduleArg::Exhaustive => How::Exhaustive,
-        ScheduleArg::Random => How::Random {
-            runs: args.runs,
-            seed: args.seed,
-        },
-        ScheduleArg::Replay(file) => How::Replay(recording::read(file).map_err(|d| invalid(&d))?),
-    };
-    let machine = |memory: &&MemoryArg| matches!(memory, MemoryArg::Sc | MemoryArg::Weak);
-    let weak = match (args.question.memory.iter().rfind(machine), &how) {
-        (Some(memory), _) => *memory == MemoryArg::Weak,
-        (None, How::Replay(recording)) => recording.memory() != Some(MachineMemory::Sc),
-        (None, _) => scheduling != Scheduling::Lockstep,
-    };
+    let how = How::of(args).map_err(|d| invalid(&d))?;
+    let weak = is_weak(args, &how);
     let mut question = args.question.clone();
-    question.memory.retain(|memory| !machine(&memory));
+    question.memory.retain(|memory| !is_machine(memory));
     if question.models.is_empty() && !weak {
         // The model that the memory claims to be inside of.
         question.models = vec![MachineMemory::Sc.model().to_owned()];
@@ -121,42 +124,8 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
             &plain.help("name one file with one test, and one model"),
         ));
     }
-    let LaunchArgs {
-        warp_size,
-        sms,
-        resident,
-        cooperative,
-        max_block,
-        max_shared,
-    } = args.launch;
-    let mut options = RunOptions {
-        scheduling,
-        launch: Launch {
-            warp_size,
-            sms,
-            resident,
-            cooperative,
-            max_block,
-            max_shared,
-        },
-        memory: MachineMemory::Sc,
-        early: args.early.unwrap_or(simt::Early::None),
-        steps: args.steps,
-        states: args.states,
-        timeout: run.settings.limits.timeout,
-        races: true,
-        lazy: args.submit_on_flush,
-        ..RunOptions::default()
-    };
-    if let Some(rule) = &args.without {
-        options = options.without(rule).map_err(|known| {
-            let plain =
-                Diagnostic::plain("unknown-rule", format!("the machine has no rule `{rule}`"));
-            invalid(&plain.help(format!("there are {}", known.join(", "))))
-        })?;
-    }
     let plan = RunPlan {
-        options,
+        options: options(args, run.settings.limits.timeout).map_err(|d| invalid(&d))?,
         weak,
         mixed: args.early.is_none(),
         how,
@@ -181,18 +150,9 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         &jobs,
         |job, settings| judge(job, settings, &plan),
         |run, outcome| {
-            let report = outcome.report;
             recording = outcome.recording;
-            run.summary.add_observations(&report);
-            run.events.answered = true;
-            run.events.invalid |= matches!(plan.how, How::Replay(_)) && report.refused.is_some();
-            run.events.undecided |= report.refused.is_some()
-                || report.unfinished
-                || report.expected.iter().any(|e| e.met.is_none())
-                || !report.too_large && report.observed.iter().any(|o| o.allowed.is_none());
-            run.events.unmet |= report.expected.iter().any(|e| e.met == Some(false))
-                || report.observed.iter().any(|o| o.allowed == Some(false));
-            run.outputs.observations(&report)
+            count(run, &plan, &outcome.report);
+            run.outputs.observations(&outcome.report)
         },
     );
     if let (Some(file), Some(recording)) = (&args.record, recording)
@@ -201,6 +161,75 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         run.complain(&[*diagnostic]);
     }
     Ok(run.end())
+}
+
+/// Whether `--memory` names a memory of the executor, not a kind of memory of a model.
+fn is_machine(memory: &MemoryArg) -> bool {
+    matches!(memory, MemoryArg::Sc | MemoryArg::Weak)
+}
+
+/// Whether the runs have a weak memory, as the arguments or the recording say.
+fn is_weak(args: &RunArgs, how: &How) -> bool {
+    let named = args.question.memory.iter().rfind(|m| is_machine(m));
+    match (named, how) {
+        (Some(memory), _) => *memory == MemoryArg::Weak,
+        (None, How::Replay(recording)) => recording.memory() != Some(MachineMemory::Sc),
+        (None, _) => Scheduling::from(args.scheduling) != Scheduling::Lockstep,
+    }
+}
+
+/// The executor's options.
+///
+/// # Errors
+/// If `--without` names no rule of the machine.
+fn options(args: &RunArgs, timeout: Option<Duration>) -> Result<RunOptions, Diagnostic> {
+    let LaunchArgs {
+        warp_size,
+        sms,
+        resident,
+        cooperative,
+        max_block,
+        max_shared,
+    } = args.launch;
+    let options = RunOptions {
+        scheduling: Scheduling::from(args.scheduling),
+        launch: Launch {
+            warp_size,
+            sms,
+            resident,
+            cooperative,
+            max_block,
+            max_shared,
+        },
+        memory: MachineMemory::Sc,
+        early: args.early.unwrap_or(simt::Early::None),
+        steps: args.steps,
+        states: args.states,
+        timeout,
+        races: true,
+        lazy: args.submit_on_flush,
+        ..RunOptions::default()
+    };
+    let Some(rule) = &args.without else {
+        return Ok(options);
+    };
+    options.without(rule).map_err(|known| {
+        Diagnostic::plain("unknown-rule", format!("the machine has no rule `{rule}`"))
+            .help(format!("there are {}", known.join(", ")))
+    })
+}
+
+/// Counts a report for the summary and the exit code.
+fn count(run: &mut Run<'_>, plan: &RunPlan, report: &Observations) {
+    run.summary.add_observations(report);
+    run.events.answered = true;
+    run.events.invalid |= matches!(plan.how, How::Replay(_)) && report.refused.is_some();
+    run.events.undecided |= report.refused.is_some()
+        || report.unfinished
+        || report.expected.iter().any(|e| e.met.is_none())
+        || !report.too_large && report.observed.iter().any(|o| o.allowed.is_none());
+    run.events.unmet |= report.expected.iter().any(|e| e.met == Some(false))
+        || report.observed.iter().any(|o| o.allowed == Some(false));
 }
 
 /// The weak memory for a test and a model: that of the model if it has one, else that of the test's
@@ -215,7 +244,6 @@ fn weak(unit: &Unit<'_>) -> MachineMemory {
 
 fn judge(job: &Job<'_>, settings: &Settings, plan: &RunPlan) -> Decided<RunResult> {
     let start = Instant::now();
-    let deadline = Deadline::after(settings.limits.timeout);
     let unit = &job.unit;
     let memory = if plan.weak {
         weak(unit)
@@ -229,146 +257,27 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &RunPlan) -> Decided<RunResul
         },
         ..plan.clone()
     };
-    let mut report = Observations {
-        path: unit.path.to_owned(),
-        test: unit.test.name.clone(),
-        model: unit.model.request.clone(),
-        mapping: unit.mapping.map(|m| m.name()),
-        memory: tell::machine(plan, simt::is_mixed(&unit.test)),
-        schedule: match plan.how {
-            How::Exhaustive => "exhaustive",
-            How::Random { .. } => "random",
-            How::Replay(_) => "replay",
-        },
-        runs: match plan.how {
-            How::Random { runs, seed } => Some((runs, seed)),
-            _ => None,
-        },
-        ..Observations::default()
-    };
+    let test: &LitmusTest = &with_options(unit, settings);
+    let mut report = empty_report(unit, plan);
     let (mut defects, mut recording) = (Vec::new(), None);
-    // The executor needs options about races, too.
-    let about_races: Vec<Setting> = settings
-        .set
-        .iter()
-        .filter(|set| set.row().told)
-        .copied()
-        .collect();
-    let mut test = unit.test.clone();
-    if !about_races.is_empty() {
-        let test = test.to_mut();
-        test.options
-            .retain(|old| about_races.iter().all(|set| set.option != old.option));
-        test.options.extend(about_races);
-    }
-    let test: &LitmusTest = &test;
-    // The models know the launch from the test.
-    let launched = simt::cooperative(test, &plan.options.launch);
-    let judged = launched.as_ref().unwrap_or(test);
-    // A user's file may have the name of a shipped model.
-    let shipped = unit.model.request == unit.model.label;
-    let sure =
-        shipped && unit.model.label == plan.options.memory.model() && settings.set.is_empty();
-    let done = panics::catch(|| {
-        if let Some(reason) = &unit.refused {
-            return Err(reason.to_string());
-        }
-        // Half of the time is for what the model says of the runs.
-        let in_time = RunPlan {
-            options: RunOptions {
-                timeout: deadline.share(2),
-                ..plan.options
-            },
-            ..plan.clone()
-        };
-        let mut observation = observe(test, &in_time)?;
-        operational::leave_out_races(test, &plan.options, &mut observation);
-        let model = &unit.model.model;
-        let engine = settings.engine;
-        let limits = |parts| Limits {
-            timeout: deadline.share(parts),
-            ..settings.limits
-        };
-        let mut replayed = None;
-        let mut held = operational::hold(
-            judged,
-            model,
-            engine,
-            limits(2),
-            &settings.set,
-            &observation,
-        );
-        // Language memories keep no order of writes that nothing orders: a run is not one candidate
-        // execution.
-        if sure && !plan.options.memory.knows_races() {
-            operational::replay(&mut held, judged, model, limits(2), &plan.options);
-            replayed = Some(held.replayed);
-        }
-        // A program too large for the model is too large here, too. A program that no machine can
-        // launch has no differing runs.
-        let found = !observation.hazards.is_empty();
-        let asked = (plan.options.memory.knows_races() || found)
-            && !held.too_large
-            && observation.launches();
-        let faults = asked.then(|| {
-            operational::faults(
-                judged,
-                model,
-                engine,
-                limits(1),
-                &settings.set,
-                &observation,
-            )
-        });
-        Ok::<_, String>((observation, held, faults, replayed))
-    });
-    match done {
+    match panics::catch(|| JudgedRuns::of(unit, test, settings, plan)) {
         Err(message) => {
-            defects.push(defect::record_run(
-                test,
-                &unit.model,
-                &message,
-                settings,
-                &again(plan, None),
-            ));
+            let again = again(plan, None);
+            let defect = defect::record_run(test, &unit.model, &message, settings, &again);
+            defects.push(defect);
             report.defect = Some(message);
         }
         Ok(Err(why)) => report.refused = Some(why),
-        Ok(Ok((observation, held, faults, replayed))) => {
-            report.replayed = replayed;
-            report.not_replayed = held.left_out;
+        Ok(Ok(seen)) => {
             recording = plan
                 .record
-                .then(|| Recording::of(test, runs(&observation, &held, false)));
-            tell::tell(&mut report, test, plan, &observation);
-            // A replay shows the recorded run, whatever that was.
-            report.unfinished = observation.ended.only_hangs()
-                && !expects_to_hang(unit.source)
-                && !matches!(plan.how, How::Replay(_));
-            let outside = tell::fill(&mut report, test, plan, &observation, &held);
-            let broken = faults.as_ref().and_then(|f: &Faults| f.defect.clone());
-            if plan.options.memory.knows_races() || !observation.hazards.is_empty() {
-                report.hazards = Some(tell::hazards(test, &observation, faults.as_ref()));
-            }
-            if plan.options.memory.knows_races() {
-                report.not_judged = None;
-            }
-            if sure {
-                let laws = [outside, report.defect.take(), broken]
-                    .into_iter()
-                    .flatten();
-                report.defect = laws.reduce(|all, law| all + "; " + &law);
-            }
+                .then(|| Recording::of(test, runs(&seen.observation, &seen.held, false)));
+            seen.tell(&mut report, unit, test, settings, plan);
             if let Some(text) = &report.defect {
-                let seen = Recording::of(test, runs(&observation, &held, true));
-                let again = again(plan, (!seen.runs.is_empty()).then_some(&seen));
-                defects.push(defect::record_run(
-                    test,
-                    &unit.model,
-                    text,
-                    settings,
-                    &again,
-                ));
+                let runs = Recording::of(test, runs(&seen.observation, &seen.held, true));
+                let again = again(plan, (!runs.runs.is_empty()).then_some(&runs));
+                let defect = defect::record_run(test, &unit.model, text, settings, &again);
+                defects.push(defect);
             }
         }
     }
@@ -379,6 +288,143 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &RunPlan) -> Decided<RunResul
     }
     report.ms = settings.timings.then(|| milliseconds(start));
     Decided::new(vec![RunResult { report, recording }], defects)
+}
+
+/// The report before anything ran.
+fn empty_report(unit: &Unit<'_>, plan: &RunPlan) -> Observations {
+    let (schedule, runs) = match plan.how {
+        How::Exhaustive => ("exhaustive", None),
+        How::Random { runs, seed } => ("random", Some((runs, seed))),
+        How::Replay(_) => ("replay", None),
+    };
+    Observations {
+        path: unit.path.to_owned(),
+        test: unit.test.name.clone(),
+        model: unit.model.request.clone(),
+        mapping: unit.mapping.map(|m| m.name()),
+        memory: tell::machine(plan, simt::is_mixed(&unit.test)),
+        schedule,
+        runs,
+        ..Observations::default()
+    }
+}
+
+/// The test with the command's options about races, which the executor needs, too.
+fn with_options<'a>(unit: &Unit<'a>, settings: &Settings) -> Cow<'a, LitmusTest> {
+    let about_races = settings.set.iter().filter(|set| set.row().told);
+    let about_races: Vec<Setting> = about_races.copied().collect();
+    let mut test = unit.test.clone();
+    if !about_races.is_empty() {
+        let test = test.to_mut();
+        test.options
+            .retain(|old| about_races.iter().all(|set| set.option != old.option));
+        test.options.extend(about_races);
+    }
+    test
+}
+
+/// Whether the model is the shipped one that the memory implements, without options: any
+/// difference is a defect. A user's file may have the name of a shipped model.
+fn is_memory_of(unit: &Unit<'_>, settings: &Settings, plan: &RunPlan) -> bool {
+    let shipped = unit.model.request == unit.model.label;
+    shipped && unit.model.label == plan.options.memory.model() && settings.set.is_empty()
+}
+
+/// Runs of a test, and what the model says of them.
+struct JudgedRuns {
+    observation: Observation,
+    held: ModelComparison,
+    /// The model's answers about races and hazards, if the runs call for them.
+    faults: Option<Faults>,
+    /// The number of runs that the model replayed, if it replays them.
+    replayed: Option<usize>,
+}
+
+impl JudgedRuns {
+    /// # Errors
+    /// The reason why the test cannot run.
+    fn of(
+        unit: &Unit<'_>,
+        test: &LitmusTest,
+        settings: &Settings,
+        plan: &RunPlan,
+    ) -> Result<JudgedRuns, String> {
+        if let Some(reason) = &unit.refused {
+            return Err(reason.to_string());
+        }
+        let deadline = Deadline::after(settings.limits.timeout);
+        // Half of the time is for what the model says of the runs.
+        let in_time = RunPlan {
+            options: RunOptions {
+                timeout: deadline.share(2),
+                ..plan.options
+            },
+            ..plan.clone()
+        };
+        let mut observation = observe(test, &in_time)?;
+        operational::leave_out_races(test, &plan.options, &mut observation);
+        // The models know the launch from the test.
+        let launched = simt::cooperative(test, &plan.options.launch);
+        let judged = launched.as_ref().unwrap_or(test);
+        let (model, engine, set) = (&unit.model.model, settings.engine, &settings.set);
+        let limits = |parts| Limits {
+            timeout: deadline.share(parts),
+            ..settings.limits
+        };
+        let mut held = operational::hold(judged, model, engine, limits(2), set, &observation);
+        let knows_races = plan.options.memory.knows_races();
+        // Language memories keep no order of writes that nothing orders: a run is not one candidate
+        // execution.
+        let replays = is_memory_of(unit, settings, plan) && !knows_races;
+        if replays {
+            operational::replay(&mut held, judged, model, limits(2), &plan.options);
+        }
+        // A program too large for the model is too large here, too. A program that no machine can
+        // launch has no differing runs.
+        let asked = (knows_races || !observation.hazards.is_empty())
+            && !held.too_large
+            && observation.launches();
+        let faults =
+            asked.then(|| operational::faults(judged, model, engine, limits(1), set, &observation));
+        Ok(JudgedRuns {
+            observation,
+            replayed: replays.then_some(held.replayed),
+            held,
+            faults,
+        })
+    }
+
+    /// Fills in the report.
+    fn tell(
+        &self,
+        report: &mut Observations,
+        unit: &Unit<'_>,
+        test: &LitmusTest,
+        settings: &Settings,
+        plan: &RunPlan,
+    ) {
+        let observation = &self.observation;
+        report.replayed = self.replayed;
+        report.not_replayed = self.held.left_out;
+        tell::tell(report, test, plan, observation);
+        // A replay shows the recorded run, whatever that was.
+        report.unfinished = observation.ended.only_hangs()
+            && !expects_to_hang(unit.source)
+            && !matches!(plan.how, How::Replay(_));
+        let outside = tell::fill(report, test, plan, observation, &self.held);
+        let broken = self.faults.as_ref().and_then(|f| f.defect.clone());
+        if plan.options.memory.knows_races() || !observation.hazards.is_empty() {
+            report.hazards = Some(tell::hazards(test, observation, self.faults.as_ref()));
+        }
+        if plan.options.memory.knows_races() {
+            report.not_judged = None;
+        }
+        if is_memory_of(unit, settings, plan) {
+            let laws = [outside, report.defect.take(), broken];
+            let laws = laws.into_iter().flatten();
+            report.defect = laws.reduce(|all, law| all + "; " + &law);
+        }
+    }
 }
 
 /// Whether a test expects something of runs, or that it hangs: that judges runs that do not finish.

@@ -32,5 +32,6 @@ pub use judge::{JudgeSetup, LetterMeanings, ModelSummary, says};
 pub use letters::{Alphabet, Further};
 pub use outcome::Tier;
 pub use search::{
-    DifferingProgram, Minimal, SearchAnswer, SearchRequest, Suite, SuiteRequest, search, suite,
+    DifferingProgram, MinimalSuite, MinimalTest, SearchAnswer, SearchRequest, SuiteRequest, search,
+    suite,
 };

@@ -834,4 +834,4 @@ mod suite;
 #[cfg(test)]
 mod tests;
 
-pub use suite::{Minimal, Suite, SuiteRequest, suite};
+pub use suite::{MinimalSuite, MinimalTest, SuiteRequest, suite};

@@ -41,7 +41,7 @@ pub struct SuiteRequest<'a> {
 
 /// A minimal test.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Minimal {
+pub struct MinimalTest {
     /// The program and the forbidden outcome.
     pub test: DifferingProgram,
     /// The mutants that allow it, by number.
@@ -50,9 +50,9 @@ pub struct Minimal {
 
 /// A suite.
 #[derive(Clone, Debug, Default)]
-pub struct Suite {
+pub struct MinimalSuite {
     /// The tests, the smallest first.
-    pub tests: Vec<Minimal>,
+    pub tests: Vec<MinimalTest>,
     /// The suite covers all programs up to this number of instructions.
     pub searched: usize,
     /// If time ran out: the number of finished shapes with one instruction more, and the number of
@@ -66,7 +66,7 @@ pub struct Suite {
 ///
 /// # Errors
 /// Why the model cannot judge such programs.
-pub fn suite(wanted: &SuiteRequest<'_>) -> Result<Suite, String> {
+pub fn suite(wanted: &SuiteRequest<'_>) -> Result<MinimalSuite, String> {
     let alphabet = wanted.alphabet;
     let sought = SearchRequest {
         allows: Vec::new(),
@@ -95,7 +95,7 @@ pub fn suite(wanted: &SuiteRequest<'_>) -> Result<Suite, String> {
         .iter()
         .map(judged)
         .collect::<Result<Vec<_>, String>>()?;
-    let mut suite = Suite::default();
+    let mut suite = MinimalSuite::default();
     for size in 1..=wanted.size {
         let shapes = shapes(size, &alphabet.kinds());
         let (found, done) = each(
@@ -108,7 +108,7 @@ pub fn suite(wanted: &SuiteRequest<'_>) -> Result<Suite, String> {
         );
         suite
             .tests
-            .extend(found.into_iter().flatten().map(|test| Minimal {
+            .extend(found.into_iter().flatten().map(|test| MinimalTest {
                 test,
                 needs: Vec::new(),
             }));
