@@ -18,16 +18,14 @@ use super::run::Run;
 use super::settings::Settings;
 use super::terminal::Terminal;
 use super::{load, panics, seams};
-use cat::model::ir::Model;
 use diag::{SourceFile, file};
 use engine::Engine;
-use program::litmus::LitmusTest;
 use report::{
     AdviceItem, AdvicePart, AdviceReport, AdviceVerdict, AnswerLine, ReportSubject, unified,
 };
 use stop::Spent;
 use verdict::{Property, Reason};
-use why::advice::{self, Asked, Costs, Goal, How, Part, Without};
+use why::advice::{self, Advice, Asked, Costs, Goal, How, Part, Solution, Without};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> u8 {
@@ -36,7 +34,14 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> u8 {
 
 /// Tests made of the same code, each under a model, with their goals.
 struct AdviceGroup<'a> {
-    units: Vec<(&'a Unit<'a>, Vec<Goal>)>,
+    units: Vec<UnitGoals<'a>>,
+}
+
+/// A test under a model, and the properties to keep.
+#[derive(Clone)]
+struct UnitGoals<'a> {
+    unit: &'a Unit<'a>,
+    goals: Vec<Goal>,
 }
 
 fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
@@ -58,7 +63,10 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
         .map(|units| AdviceGroup {
             units: units
                 .into_iter()
-                .map(|unit| (unit, goals(unit, args.repair)))
+                .map(|unit| UnitGoals {
+                    unit,
+                    goals: goals(unit, args.repair),
+                })
                 .collect(),
         })
         .collect();
@@ -171,19 +179,60 @@ fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
 
 /// Looks for the advice, and decides it again.
 fn judge(group: &AdviceGroup<'_>, settings: &Settings, costs: &Costs) -> Decided<AdviceReport> {
-    let path = group.units[0].0.path;
-    let (mut tests, mut models): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    let with_goals: Vec<_> = group
-        .units
-        .iter()
-        .filter(|unit| !unit.1.is_empty())
-        .collect();
-    let shown = if with_goals.is_empty() {
-        group.units.iter().collect()
-    } else {
-        with_goals.clone()
+    let with_goals = group.units.iter().filter(|of| !of.goals.is_empty());
+    let mut wanted: Vec<UnitGoals<'_>> = with_goals.cloned().collect();
+    let mut told = empty_report(group);
+    let Some(first) = wanted.first().map(|of| of.unit) else {
+        return Decided::new(vec![told], Vec::new());
     };
-    for (unit, _) in shown {
+    let how = How {
+        engine: settings.engine,
+        limits: settings.limits,
+        set: &settings.set,
+        costs,
+    };
+    let mut defects = Vec::new();
+    match panics::catch(|| advice::advise(questions(&wanted), &how)) {
+        _ if stop::spent() == Some(Spent::Stack) => {
+            told.verdict = AdviceVerdict::Undecided;
+            told.reason = Some(Reason::Stack.to_string());
+        }
+        Err(message) => {
+            let defect = defect::record(&first.test, &first.model, "advice", &message, settings);
+            defects.push(defect);
+            told.verdict = AdviceVerdict::Undecided;
+            told.reason = Some(Reason::Broken.to_string());
+        }
+        Ok(found) => {
+            // The goals that the program had anyway.
+            for (number, goal) in &found.kept {
+                wanted[*number].goals.push(*goal);
+            }
+            tell_search(&mut told, &found, &wanted);
+            if let Some(solution) = found.found {
+                tell_solution(&mut told, &solution, found.held, first);
+                let (lost, broken) = confirmed(group, &wanted, &solution.text, settings);
+                if !lost.is_empty() {
+                    let lost = lost.join(", ");
+                    told.verdict = AdviceVerdict::Undecided;
+                    told.reason = Some(format!("the cheapest program does not keep {lost}"));
+                }
+                defects = broken;
+                told.program = Some(solution.text);
+            }
+        }
+    }
+    Decided::new(vec![told], defects)
+}
+
+/// The report before the search. If no test has goals, it names them all.
+fn empty_report(group: &AdviceGroup<'_>) -> AdviceReport {
+    let (mut tests, mut models): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let have_goals = group.units.iter().any(|of| !of.goals.is_empty());
+    for UnitGoals { unit, goals } in &group.units {
+        if goals.is_empty() && have_goals {
+            continue;
+        }
         if !tests.contains(&unit.source.name) {
             tests.push(unit.source.name.clone());
         }
@@ -191,8 +240,8 @@ fn judge(group: &AdviceGroup<'_>, settings: &Settings, costs: &Costs) -> Decided
             models.push(unit.model.label.clone());
         }
     }
-    let mut told = AdviceReport {
-        path: path.to_owned(),
+    AdviceReport {
+        path: group.units[0].unit.path.to_owned(),
         tests,
         models,
         verdict: AdviceVerdict::NothingToKeep,
@@ -208,63 +257,32 @@ fn judge(group: &AdviceGroup<'_>, settings: &Settings, costs: &Costs) -> Decided
         reason: None,
         diff: String::new(),
         program: None,
-    };
-    if with_goals.is_empty() {
-        return Decided::new(vec![told], Vec::new());
     }
-    let asked = |(unit, goals): &&(&Unit<'_>, Vec<Goal>)| -> (String, String, Vec<Goal>) {
-        (
-            unit.source.name.clone(),
-            unit.model.label.clone(),
-            goals.clone(),
-        )
-    };
-    let mut wanted: Vec<(String, String, Vec<Goal>)> = with_goals.iter().map(asked).collect();
-    let how = How {
-        engine: settings.engine,
-        limits: settings.limits,
-        set: &settings.set,
-        costs,
-    };
-    let found = panics::catch(|| {
-        let asked = with_goals.iter().map(|(unit, goals)| {
-            let (test, model): (&LitmusTest, &Model) = (unit.source, &unit.model.model);
-            let mapping = unit.mapping;
-            Asked {
-                test,
-                model,
-                name: &unit.model.label,
-                mapping,
-                goals: goals.clone(),
-            }
-        });
-        advice::advise(asked.collect(), &how)
-    });
-    let found = match found {
-        _ if stop::spent() == Some(Spent::Stack) => {
-            (told.verdict, told.reason) =
-                (AdviceVerdict::Undecided, Some(Reason::Stack.to_string()));
-            return Decided::new(vec![told], Vec::new());
-        }
-        Ok(found) => found,
-        Err(message) => {
-            let (unit, _) = with_goals[0];
-            let defect = defect::record(&unit.test, &unit.model, "advice", &message, settings);
-            (told.verdict, told.reason) =
-                (AdviceVerdict::Undecided, Some(Reason::Broken.to_string()));
-            return Decided::new(vec![told], vec![defect]);
-        }
-    };
-    for (number, goal) in &found.kept {
-        wanted[*number].2.push(*goal);
-    }
-    told.keeps = (wanted.iter())
-        .flat_map(|(test, model, goals)| {
-            goals
-                .iter()
-                .map(|goal| (test.clone(), model.clone(), goal.word()))
+}
+
+/// The questions to the search.
+fn questions<'a>(wanted: &[UnitGoals<'a>]) -> Vec<Asked<'a>> {
+    wanted
+        .iter()
+        .map(|UnitGoals { unit, goals }| Asked {
+            test: unit.source,
+            model: &unit.model.model,
+            name: &unit.model.label,
+            mapping: unit.mapping,
+            goals: goals.clone(),
         })
-        .collect();
+        .collect()
+}
+
+/// Reports the search, and the reason if it found nothing.
+fn tell_search(told: &mut AdviceReport, found: &Advice, wanted: &[UnitGoals<'_>]) {
+    for UnitGoals { unit, goals } in wanted {
+        let keeps = goals.iter().map(|goal| {
+            let (test, model) = (unit.source.name.clone(), unit.model.label.clone());
+            (test, model, goal.word())
+        });
+        told.keeps.extend(keeps);
+    }
     told.least = found.least;
     (told.cost, told.choices, told.programs) = (found.cost, found.choices, found.decided);
     told.undecided = found.undecided;
@@ -276,37 +294,35 @@ fn judge(group: &AdviceGroup<'_>, settings: &Settings, costs: &Costs) -> Decided
             _ => reason,
         });
     told.reason = given_up.map(ToString::to_string);
-    let Some(solution) = found.found else {
-        told.verdict = match (&found.given_up, found.undecided) {
-            (None, 0) if found.held == Some(false) => AdviceVerdict::BeyondRepair,
-            _ => AdviceVerdict::Undecided,
-        };
-        if told.verdict == AdviceVerdict::Undecided && told.reason.is_none() {
-            told.reason = Some(
-                "no program was found, and of some it was not decided whether they do".to_owned(),
-            );
-        }
-        return Decided::new(vec![told], Vec::new());
+    if found.found.is_some() {
+        return;
+    }
+    told.verdict = match (&found.given_up, found.undecided) {
+        (None, 0) if found.held == Some(false) => AdviceVerdict::BeyondRepair,
+        _ => AdviceVerdict::Undecided,
     };
+    if told.verdict == AdviceVerdict::Undecided && told.reason.is_none() {
+        let reason = "no program was found, and of some it was not decided whether they do";
+        told.reason = Some(reason.to_owned());
+    }
+}
+
+/// Reports the cheapest program. `held`: whether the original has all goals.
+fn tell_solution(
+    told: &mut AdviceReport,
+    solution: &Solution,
+    held: Option<bool>,
+    original: &Unit<'_>,
+) {
     told.cheapest = Some(solution.cost);
     told.changes = solution.changes.iter().map(part).collect();
     told.menu = solution.menu.iter().map(item).collect();
-    told.diff = unified(path, &with_goals[0].0.source.file.text, &solution.text);
-    told.verdict = match found.held {
+    told.diff = unified(&told.path, &original.source.file.text, &solution.text);
+    told.verdict = match held {
         Some(false) => AdviceVerdict::Repaired,
-        _ if solution.cost < found.cost => AdviceVerdict::OverSynchronised,
+        _ if solution.cost < told.cost => AdviceVerdict::OverSynchronised,
         _ => AdviceVerdict::Minimal,
     };
-    let (lost, defects) = confirmed(group, &wanted, &solution.text, settings);
-    if !lost.is_empty() {
-        told.verdict = AdviceVerdict::Undecided;
-        told.reason = Some(format!(
-            "the cheapest program does not keep {}",
-            lost.join(", ")
-        ));
-    }
-    told.program = Some(solution.text);
-    Decided::new(vec![told], defects)
 }
 
 fn part(part: &Part) -> AdvicePart {
@@ -337,11 +353,11 @@ fn item((of, without): &(Part, Without)) -> AdviceItem {
 /// the search.
 fn confirmed(
     group: &AdviceGroup<'_>,
-    wanted: &[(String, String, Vec<Goal>)],
+    wanted: &[UnitGoals<'_>],
     text: &str,
     settings: &Settings,
 ) -> (Vec<String>, Vec<defect::Defect>) {
-    let path = group.units[0].0.path;
+    let path = group.units[0].unit.path;
     let both = Settings {
         engine: Engine::Both,
         ..settings.clone()
@@ -356,14 +372,15 @@ fn confirmed(
             return (vec![format!("the form of a test: {why}")], defects);
         }
     };
-    for (old, _) in &group.units {
+    for UnitGoals { unit: old, .. } in &group.units {
         let Some(test) = tests.iter().find(|test| test.name == old.source.name) else {
             lost.push(format!("the test {}", old.source.name));
             continue;
         };
         let label = &old.model.label;
-        let of = wanted.iter().find(|w| w.0 == test.name && w.1 == *label);
-        let goals = of.map_or(&[][..], |wanted| &wanted.2);
+        let is_old =
+            |of: &&UnitGoals<'_>| of.unit.source.name == test.name && of.unit.model.label == *label;
+        let goals = wanted.iter().find(is_old).map_or(&[][..], |of| &of.goals);
         let goal_of = |question: &Question| {
             let is = |goal: &&Goal| match question.property {
                 Property::Reachability => matches!(goal, Goal::Never { .. }),

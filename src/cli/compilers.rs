@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::args::{CompilersArgs, EngineArg};
 use super::catalogue::Catalogue;
-use super::distinguish::{Side, confirmed};
+use super::distinguish::{Side, Way, confirmed};
 use super::run::Run;
 use super::terminal::{Terminal, cannot_write};
 use super::{exit, files, load};
@@ -410,7 +410,10 @@ fn search(
     for (number, program) in answer.found.iter().enumerate() {
         found.extend(confirmed(
             run,
-            (&allows, &forbids),
+            Way {
+                allows: &allows,
+                forbids: &forbids,
+            },
             &alphabet,
             program,
             number,

@@ -128,7 +128,7 @@ fn lines(
         }
         let of_condition = expectation.filter(|_| question.property == Property::Reachability);
         let (expected, reading) =
-            readings(unit, settings, (question.expected, &answer), of_condition);
+            readings(unit, settings, question.expected, &answer, of_condition);
         decided.results.push(AnswerLine {
             path: unit.path.to_owned(),
             test: unit.test.name.clone(),
@@ -175,7 +175,8 @@ fn lines(
 fn readings(
     unit: &Unit<'_>,
     settings: &Settings,
-    (expected, answer): (Option<&'static str>, &Answer),
+    expected: Option<&'static str>,
+    answer: &Answer,
     of_condition: Option<&Expectation>,
 ) -> (Option<&'static str>, Option<UnmetReading>) {
     let said = of_condition.map_or(&[][..], |expectation| &expectation.readings);

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use super::catalogue::Named;
 use super::load::Crash;
 use super::settings::Settings;
+use device::TestKernel;
 use diag::{Diagnostic, SourceFile};
 use engine::Engine;
 use program::litmus::LitmusTest;
@@ -47,7 +48,7 @@ pub(super) fn record(
     text: &str,
     settings: &Settings,
 ) -> Defect {
-    reproduce((test, model, question), text, settings, None)
+    reproduce(test, model, question, text, settings, None)
 }
 
 /// Writes the reproducer of a defect that appeared in a run of a test.
@@ -58,7 +59,7 @@ pub(super) fn record_run(
     settings: &Settings,
     again: &Again,
 ) -> Defect {
-    reproduce((test, model, "run"), text, settings, Some(again))
+    reproduce(test, model, "run", text, settings, Some(again))
 }
 
 /// Writes the evidence that a device does something the model forbids: the test, the kernel, and
@@ -66,7 +67,7 @@ pub(super) fn record_run(
 pub(super) fn record_find(
     test: &LitmusTest,
     text: &str,
-    (name, kernel): (&str, &str),
+    kernel: &TestKernel<'_>,
     again: &str,
     settings: &Settings,
 ) -> Result<PathBuf, String> {
@@ -78,14 +79,16 @@ pub(super) fn record_find(
     );
     let files = [
         (test_file, test.file.text.clone().into_bytes()),
-        (name.into(), kernel.as_bytes().to_vec()),
+        (kernel.file.into(), kernel.source.as_bytes().to_vec()),
         ("find.txt".into(), report.into_bytes()),
     ];
     write(&settings.repro_dir, "find", &files).map_err(|error| error.to_string())
 }
 
 fn reproduce(
-    (test, model, question): (&LitmusTest, &Named, &str),
+    test: &LitmusTest,
+    model: &Named,
+    question: &str,
     text: &str,
     settings: &Settings,
     again: Option<&Again>,

@@ -21,8 +21,9 @@ use diag::Diagnostic;
 use distinguish::{Alphabet, DifferingProgram, Further, JudgeSetup, SearchRequest, Tier};
 use front::mapping::{GapTest, Mapping, shipped};
 use program::Dialect;
+use program::litmus::LitmusTest;
 use program::options::Setting;
-use report::{Distinction, DistinguishingProgram, ReportSubject};
+use report::{Comparison, Distinction, DistinguishingProgram, ReportSubject};
 use verdict::{Property, Relation, Verdict};
 use why::known_gap;
 
@@ -57,6 +58,35 @@ impl Side {
             Some(mapping) => format!("{} via {}", self.model.label, mapping.name),
             None => self.model.label.clone(),
         }
+    }
+
+    /// Whether the model is a shipped one that judges programs directly or through the current
+    /// mapping: any reader of a test means it by its name.
+    fn is_plain(&self) -> bool {
+        let is_current =
+            |m: &'static Mapping| Mapping::current(m.from).is_some_and(|c| std::ptr::eq(c, m));
+        self.model.label == self.model.request && self.mapping.is_none_or(is_current)
+    }
+
+    /// A test under the model, with the questions of comparisons.
+    ///
+    /// # Errors
+    /// If the mapping cannot lower the test.
+    fn unit<'a>(&self, path: &'a str, test: &'a LitmusTest) -> Result<Unit<'a>, String> {
+        let judged = match self.mapping.map(|m| m.lowered(test)) {
+            None => Cow::Borrowed(test),
+            Some(lowered) => Cow::Owned(lowered?),
+        };
+        Ok(Unit {
+            path,
+            test: judged,
+            source: test,
+            mapping: self.mapping,
+            refused: None,
+            model: self.model.clone(),
+            questions: compare::questions(test, &self.model.label),
+            place: 0,
+        })
     }
 }
 
@@ -121,12 +151,14 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
         super::suite::suite(&mut run, args, &sides[1], &alphabet)?;
         return Ok(run.end());
     }
-    let mut ways = vec![(&sides[0], &sides[1])];
+    let [allows, forbids] = &sides;
+    let way = Way { allows, forbids };
+    let mut ways = vec![way];
     if args.both {
-        ways.push((&sides[1], &sides[0]));
+        ways.push(way.back());
     }
-    for (allows, forbids) in ways {
-        let within = search(&mut run, args, (allows, forbids), &alphabet, Gaps::Within)?;
+    for way in ways {
+        let within = search(&mut run, args, way, &alphabet, Gaps::Within)?;
         let relation = |d: &Distinction| {
             d.found
                 .first()
@@ -137,13 +169,31 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
             .is_some_and(|d| relation(d) == Some(Relation::KnownGap));
         // A known gap is not all that may exist.
         if within.is_some() && known && !args.all {
-            search(&mut run, args, (allows, forbids), &alphabet, Gaps::Beyond)?;
+            search(&mut run, args, way, &alphabet, Gaps::Beyond)?;
         }
         if within.is_none() {
             break;
         }
     }
     Ok(run.end())
+}
+
+/// The direction of a search.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'a> {
+    /// The model that allows the programs.
+    pub allows: &'a Side,
+    /// The model that forbids them.
+    pub forbids: &'a Side,
+}
+
+impl<'a> Way<'a> {
+    fn back(self) -> Way<'a> {
+        Way {
+            allows: self.forbids,
+            forbids: self.allows,
+        }
+    }
 }
 
 /// Whether known gaps of a mapping count.
@@ -157,10 +207,11 @@ enum Gaps {
 fn search(
     run: &mut Run<'_>,
     args: &DistinguishArgs,
-    (allows, forbids): (&Side, &Side),
+    way: Way<'_>,
     alphabet: &Alphabet,
     gaps: Gaps,
 ) -> Result<Option<Distinction>, u8> {
+    let Way { allows, forbids } = way;
     let set = run.settings.set.clone();
     // An outcome is in a known gap if a weakened source model allows it, or another mapping
     // excludes it.
@@ -207,7 +258,7 @@ fn search(
     })?;
     let mut found = Vec::new();
     for (number, program) in answer.found.iter().enumerate() {
-        found.extend(confirmed(run, (allows, forbids), alphabet, program, number));
+        found.extend(confirmed(run, way, alphabet, program, number));
     }
     let beyond = if gaps == Gaps::Beyond {
         " beyond its known gaps"
@@ -332,109 +383,110 @@ fn apart(names: &[String; 2], a: Dialect, b: Dialect) -> Diagnostic {
 /// The program as a test, with the engines' answers; nothing if they contradict the search.
 pub(super) fn confirmed(
     run: &mut Run<'_>,
-    (allows, forbids): (&Side, &Side),
+    way: Way<'_>,
     alphabet: &Alphabet,
     found: &DifferingProgram,
     number: usize,
 ) -> Option<DistinguishingProgram> {
-    let (a, b) = (allows.called(), forbids.called());
     let name = match number {
         0 => found.shape.name(),
         _ => format!("{}.{}", found.shape.name(), number + 1),
     };
-    let mut text = found.text(
-        alphabet,
-        &name,
-        &format!("`{a}` allows an outcome that `{b}` forbids."),
-    );
-    // Remarks that any reader of the test would get, too.
-    let expectable = |side: &Side| {
-        side.model.label == side.model.request
-            && side
-                .mapping
-                .is_none_or(|m| Mapping::current(m.from).is_some_and(|c| std::ptr::eq(c, m)))
-    };
-    if expectable(allows) && expectable(forbids) {
-        text += "\n[expect]\n";
-        for (side, word) in [(allows, "allowed"), (forbids, "forbidden")] {
-            // Names such as `opencl-3.1` are keys only in quotes.
-            text += &format!(
-                "\"{}\" = {{ reachability = \"{word}\" }}\n",
-                side.model.label
-            );
+    let text = way.text(alphabet, found, &name);
+    match way.compared(run, &format!("{name}.toml"), &text) {
+        Ok(comparison) => Some(DistinguishingProgram {
+            size: found.letters.len(),
+            text,
+            comparison,
+        }),
+        Err(Unconfirmed::Undecided) => {
+            run.events.undecided = true;
+            None
+        }
+        Err(Unconfirmed::Broken(why)) => {
+            let message = format!("a defect of Fencepost: {why}");
+            run.events.defect = true;
+            run.terminal
+                .diagnose(&Diagnostic::plain("defect", message).note(text));
+            None
         }
     }
-    let path = format!("{name}.toml");
-    let defect = |run: &mut Run<'_>, why: String| {
-        let message = format!("a defect of Fencepost: {why}");
-        run.events.defect = true;
-        run.terminal
-            .diagnose(&Diagnostic::plain("defect", message).note(text.clone()));
-        None
-    };
-    let mut tests = match seams::read_tests(&path, text.as_bytes()) {
-        Ok(read) => read.tests,
-        Err(errors) => {
-            let why = errors.first().map_or(String::new(), |e| e.message.clone());
-            return defect(run, format!("a program that it wrote is no test: {why}"));
+}
+
+/// The reason why the engines do not confirm a program.
+enum Unconfirmed {
+    Undecided,
+    /// A defect of Fencepost.
+    Broken(String),
+}
+
+impl Way<'_> {
+    /// The program as the text of a test, with expectations if any reader of the test would judge
+    /// it so.
+    fn text(self, alphabet: &Alphabet, found: &DifferingProgram, name: &str) -> String {
+        let Way { allows, forbids } = self;
+        let (a, b) = (allows.called(), forbids.called());
+        let remark = format!("`{a}` allows an outcome that `{b}` forbids.");
+        let mut text = found.text(alphabet, name, &remark);
+        if allows.is_plain() && forbids.is_plain() {
+            text += "\n[expect]\n";
+            for (side, word) in [(allows, "allowed"), (forbids, "forbidden")] {
+                // Names such as `opencl-3.1` are keys only in quotes.
+                text += &format!(
+                    "\"{}\" = {{ reachability = \"{word}\" }}\n",
+                    side.model.label
+                );
+            }
         }
-    };
-    let test = tests.pop()?;
-    let mut units = Vec::new();
-    for side in [allows, forbids] {
-        let judged = match side.mapping.map(|m| m.lowered(&test)) {
-            None => Cow::Borrowed(&test),
-            Some(Ok(lowered)) => Cow::Owned(lowered),
-            Some(Err(why)) => return defect(run, why),
+        text
+    }
+
+    /// The answers of the engines, if they confirm the search.
+    fn compared(
+        self,
+        run: &mut Run<'_>,
+        path: &str,
+        text: &str,
+    ) -> Result<Comparison, Unconfirmed> {
+        let mut tests = seams::read_tests(path, text.as_bytes())
+            .map_err(|errors| {
+                let why = errors.first().map_or(String::new(), |e| e.message.clone());
+                Unconfirmed::Broken(format!("a program that it wrote is no test: {why}"))
+            })?
+            .tests;
+        let no_test = || Unconfirmed::Broken("a program that it wrote is no test".to_owned());
+        let test = tests.pop().ok_or_else(no_test)?;
+        let units = [self.allows, self.forbids].map(|side| side.unit(path, &test));
+        let units = units.into_iter().collect::<Result<Vec<_>, _>>();
+        let units = units.map_err(Unconfirmed::Broken)?;
+        let Decided {
+            results, defects, ..
+        } = compare::judge(&units, &run.settings);
+        for broken in &defects {
+            run.events.defect = true;
+            run.terminal.diagnose(&defect::diagnostic(broken));
+        }
+        let comparison = results.into_iter().next();
+        let comparison = comparison.ok_or(Unconfirmed::Undecided)?;
+        let said = |i: usize| {
+            let column = comparison.columns.get(i)?;
+            column.verdict(Property::Reachability).cloned()
         };
-        units.push(Unit {
-            path: &path,
-            test: judged,
-            source: &test,
-            mapping: side.mapping,
-            refused: None,
-            model: side.model.clone(),
-            questions: compare::questions(&test, &side.model.label),
-            place: 0,
-        });
-    }
-    let Decided {
-        results, defects, ..
-    } = compare::judge(&units, &run.settings);
-    for broken in &defects {
-        run.events.defect = true;
-        run.terminal.diagnose(&defect::diagnostic(broken));
-    }
-    let comparison = results.into_iter().next()?;
-    let said = |i: usize| {
-        comparison
-            .columns
-            .get(i)
-            .and_then(|c| c.verdict(Property::Reachability))
-            .cloned()
-    };
-    let exempt = comparison
-        .findings
-        .iter()
-        .any(|f| f.relation == Relation::Exempt);
-    match (said(0), said(1)) {
-        (Some(Verdict::Allowed), Some(Verdict::Forbidden)) if !exempt => {}
-        (Some(Verdict::Undecided(_)), _) | (_, Some(Verdict::Undecided(_))) => {
-            run.events.undecided = true
-        }
-        (x, y) => {
-            let word = |v: Option<Verdict>| v.map_or("nothing", |v| v.word()).to_owned();
-            let why = format!(
-                "the search found that {a} allows and {b} forbids, the engines say {} and {}",
-                word(x),
-                word(y)
-            );
-            return defect(run, why);
+        let mut findings = comparison.findings.iter();
+        let exempt = findings.any(|f| f.relation == Relation::Exempt);
+        match (said(0), said(1)) {
+            (Some(Verdict::Allowed), Some(Verdict::Forbidden)) if !exempt => Ok(comparison),
+            (Some(Verdict::Undecided(_)), _) | (_, Some(Verdict::Undecided(_))) => {
+                Err(Unconfirmed::Undecided)
+            }
+            (x, y) => {
+                let [x, y] = [x, y].map(|v| v.map_or("nothing", |v| v.word()));
+                Err(Unconfirmed::Broken(format!(
+                    "the search found that {} allows and {} forbids, the engines say {x} and {y}",
+                    self.allows.called(),
+                    self.forbids.called(),
+                )))
+            }
         }
     }
-    Some(DistinguishingProgram {
-        size: found.letters.len(),
-        text,
-        comparison,
-    })
 }

@@ -155,114 +155,142 @@ pub(super) fn plan<'a>(
     files: &'a [File],
     asked: Asked<'_>,
     mapping: Option<&'static Mapping>,
-    mut catalogue: Catalogue,
+    catalogue: Catalogue,
     mut questions: impl FnMut(&'a LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
 ) -> Plan<'a> {
-    let mut plan = Plan::default();
-    let requested = asked.requested();
-    // Per model and dialect: the number of skipped tests.
-    let mut passed: BTreeMap<(String, Dialect), usize> = BTreeMap::new();
+    let mut planner = Planner {
+        plan: Plan::default(),
+        mapping,
+        catalogue,
+        requested: !asked.requested().is_empty(),
+        passed: BTreeMap::new(),
+    };
     for file in files {
         for test in &file.tests {
             if stop::requested().is_some() {
                 break;
             }
-            let dialect = test.program.dialect;
             for name in asked.of(test) {
-                let kind = catalogue.kind(&name);
-                let of = catalogue.spoken(&name, dialect);
-                // If a file says nothing of its dialect, the mapping of the request decides.
-                let of = of.or_else(|| {
-                    mapping
-                        .filter(|m| kind == NameKind::File && m.from == dialect)
-                        .map(|m| m.to)
-                });
-                let via = seams::mapping(of, dialect, mapping);
-                if let (Some(_), Some(other)) = (via, mapping.filter(|m| m.from != dialect)) {
-                    let unfit = seams::unfit(other, dialect);
-                    if !plan.diagnostics.contains(&unfit) {
-                        plan.diagnostics.push(unfit);
-                    }
-                    continue;
-                }
-                let foreign = of.is_some_and(|of| of != dialect) && via.is_none();
-                if foreign || (kind == NameKind::Reserved && requested.is_empty()) {
-                    *passed.entry((name, dialect)).or_default() += 1;
-                    continue;
-                }
-                if kind == NameKind::Unknown && requested.is_empty() {
-                    plan.diagnostics
-                        .push(unknown_in_expectation(test, &name, &catalogue));
-                    continue;
-                }
-                let spoken = via.map_or(dialect, |via| via.to);
-                let Some(model) = catalogue.get(&name, spoken) else {
+                let Some(unit) = planner.unit(&file.path, test, name) else {
                     continue;
                 };
-                let (judged, refused) = match via.map(|via| via.lowered(test)) {
-                    None => (Cow::Borrowed(test), None),
-                    Some(Ok(lowered)) => (Cow::Owned(lowered), None),
-                    // The test is valid: this model has no words for it.
-                    Some(Err(why)) => (Cow::Borrowed(test), Some(Reason::NotInModel(why))),
-                };
-                match questions(test, &model.label) {
+                match questions(test, &unit.model.label) {
                     Ok(mut questions) => {
                         for question in &mut questions {
-                            question.ask.translate(via);
+                            question.ask.translate(unit.mapping);
                         }
-                        let path = &file.path;
-                        plan.units.push(Unit {
-                            path,
-                            test: judged,
-                            source: test,
-                            mapping: via,
-                            refused,
-                            model,
-                            questions,
-                            place: 0,
-                        })
+                        planner.plan.units.push(Unit { questions, ..unit });
                     }
                     // The fault is the test's, not the model's: once is enough.
                     Err(diagnostics) => {
-                        plan.diagnostics.extend(diagnostics);
+                        planner.plan.diagnostics.extend(diagnostics);
                         break;
                     }
                 }
             }
         }
     }
-    // A mapping whose language no test has judges none.
-    let dialects = || {
-        files
-            .iter()
-            .flat_map(|file| &file.tests)
-            .map(|test| test.program.dialect)
-    };
-    if let (Some(mapping), Some(dialect)) = (mapping, dialects().next())
-        && dialects().all(|dialect| dialect != mapping.from)
-    {
-        let unfit = seams::unfit(mapping, dialect);
-        if !plan.diagnostics.contains(&unfit) {
-            plan.diagnostics.push(unfit);
+    planner.refuse_unused_mapping(files);
+    planner.finish()
+}
+
+/// A plan in the making.
+struct Planner<'a> {
+    plan: Plan<'a>,
+    /// That of `--mapping`.
+    mapping: Option<&'static Mapping>,
+    catalogue: Catalogue,
+    /// Whether the command line names models.
+    requested: bool,
+    /// Per model and dialect: the number of skipped tests.
+    passed: BTreeMap<(String, Dialect), usize>,
+}
+
+impl<'a> Planner<'a> {
+    /// A test under a model, without questions; `None` if the model does not judge it.
+    fn unit(&mut self, path: &'a str, test: &'a LitmusTest, name: String) -> Option<Unit<'a>> {
+        let dialect = test.program.dialect;
+        let kind = self.catalogue.kind(&name);
+        // If a file says nothing of its dialect, the mapping of the request decides.
+        let of = self.catalogue.spoken(&name, dialect).or_else(|| {
+            self.mapping
+                .filter(|m| kind == NameKind::File && m.from == dialect)
+                .map(|m| m.to)
+        });
+        let via = seams::mapping(of, dialect, self.mapping);
+        if let (Some(_), Some(other)) = (via, self.mapping.filter(|m| m.from != dialect)) {
+            self.say_once(seams::unfit(other, dialect));
+            return None;
         }
-        plan.units.clear();
-    }
-    for ((model, dialect), tests) in passed {
-        plan.passed_over += tests;
-        let why = match catalogue.kind(&model) {
-            NameKind::Reserved => "is not shipped yet".to_owned(),
-            _ => format!("does not speak of {} programs", dialect.name()),
+        let foreign = of.is_some_and(|of| of != dialect) && via.is_none();
+        if foreign || (kind == NameKind::Reserved && !self.requested) {
+            *self.passed.entry((name, dialect)).or_default() += 1;
+            return None;
+        }
+        if kind == NameKind::Unknown && !self.requested {
+            let unknown = unknown_in_expectation(test, &name, &self.catalogue);
+            self.plan.diagnostics.push(unknown);
+            return None;
+        }
+        let spoken = via.map_or(dialect, |via| via.to);
+        let model = self.catalogue.get(&name, spoken)?;
+        let (judged, refused) = match via.map(|via| via.lowered(test)) {
+            None => (Cow::Borrowed(test), None),
+            Some(Ok(lowered)) => (Cow::Owned(lowered), None),
+            // The test is valid: this model has no words for it.
+            Some(Err(why)) => (Cow::Borrowed(test), Some(Reason::NotInModel(why))),
         };
-        let s = if tests == 1 { "" } else { "s" };
-        let message = format!(
-            "model `{model}` {why}: passed over for {tests} {} test{s}",
-            dialect.name()
-        );
-        plan.diagnostics
-            .push(Diagnostic::plain("passed-over", message).warning());
+        Some(Unit {
+            path,
+            test: judged,
+            source: test,
+            mapping: via,
+            refused,
+            model,
+            questions: Vec::new(),
+            place: 0,
+        })
     }
-    plan.diagnostics.splice(0..0, catalogue.diagnostics());
-    plan
+
+    fn say_once(&mut self, diagnostic: Diagnostic) {
+        if !self.plan.diagnostics.contains(&diagnostic) {
+            self.plan.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// A mapping whose language no test has judges none.
+    fn refuse_unused_mapping(&mut self, files: &[File]) {
+        let tests = files.iter().flat_map(|file| &file.tests);
+        let dialects: Vec<Dialect> = tests.map(|test| test.program.dialect).collect();
+        let (Some(mapping), Some(first)) = (self.mapping, dialects.first()) else {
+            return;
+        };
+        if !dialects.contains(&mapping.from) {
+            self.say_once(seams::unfit(mapping, *first));
+            self.plan.units.clear();
+        }
+    }
+
+    /// The plan, with the faults of models and a warning for each model that was passed over.
+    fn finish(self) -> Plan<'a> {
+        let mut plan = self.plan;
+        for ((model, dialect), tests) in self.passed {
+            plan.passed_over += tests;
+            let why = match self.catalogue.kind(&model) {
+                NameKind::Reserved => "is not shipped yet".to_owned(),
+                _ => format!("does not speak of {} programs", dialect.name()),
+            };
+            let s = if tests == 1 { "" } else { "s" };
+            let message = format!(
+                "model `{model}` {why}: passed over for {tests} {} test{s}",
+                dialect.name()
+            );
+            plan.diagnostics
+                .push(Diagnostic::plain("passed-over", message).warning());
+        }
+        plan.diagnostics.splice(0..0, self.catalogue.diagnostics());
+        plan
+    }
 }
 
 fn unknown_in_expectation(test: &LitmusTest, name: &str, catalogue: &Catalogue) -> Diagnostic {

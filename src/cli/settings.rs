@@ -87,6 +87,53 @@ pub(super) struct Settings {
     pub repro_dir: PathBuf,
 }
 
+/// The options of models, and a fault for each that no model has.
+fn options(given: &[(String, String)]) -> (Vec<Setting>, Vec<Diagnostic>) {
+    let (mut set, mut wrong) = (Vec::new(), Vec::new());
+    for (name, value) in given {
+        match Setting::read(name, value) {
+            Ok(setting) => set.push(setting),
+            Err(None) => {
+                let known: Vec<&str> = OPTIONS.iter().map(|o| o.name).collect();
+                let message = format!("no model has an option `{name}`");
+                wrong.push(
+                    Diagnostic::plain("unknown-option", message)
+                        .note(format!("options: {}", known.join(", ")))
+                        .did_you_mean(name, known),
+                );
+            }
+            Err(Some(option)) => {
+                let message = format!("option `{name}` cannot be `{value}`");
+                wrong.push(
+                    Diagnostic::plain("unknown-value", message)
+                        .note(format!("values: {}", option.values.join(", ")))
+                        .did_you_mean(value, option.values.iter().copied()),
+                );
+            }
+        }
+    }
+    (set, wrong)
+}
+
+/// The limit of memory, and a fault for each memory of the executor.
+fn memory_limit(args: &QuestionArgs) -> (Size, Vec<Diagnostic>) {
+    let mut limit = Size(Some(memory::default(Pool::new(args.jobs).jobs())));
+    let mut wrong = Vec::new();
+    for given in &args.memory {
+        match given {
+            MemoryArg::Size(size) => limit = *size,
+            MemoryArg::Sc | MemoryArg::Weak => wrong.push(
+                Diagnostic::plain(
+                    "wrong-memory",
+                    "only the machine of `run` without `--on` has a memory by name",
+                )
+                .help("give a limit, as in `--memory 500M`"),
+            ),
+        }
+    }
+    (limit, wrong)
+}
+
 impl Settings {
     /// Checks the options; reports every mistake at once.
     pub(super) fn new(
@@ -98,31 +145,8 @@ impl Settings {
             .into_iter()
             .chain(args.reports.iter().map(|(format, _)| *format));
         diagnostics.extend(formats.filter_map(|format| unfit(format.into(), subject)));
-        let mut set = Vec::new();
-        for (name, value) in &args.set {
-            match Setting::read(name, value) {
-                Ok(setting) => set.push(setting),
-                Err(None) => {
-                    let known: Vec<&str> = OPTIONS.iter().map(|o| o.name).collect();
-                    diagnostics.push(
-                        Diagnostic::plain(
-                            "unknown-option",
-                            format!("no model has an option `{name}`"),
-                        )
-                        .note(format!("options: {}", known.join(", ")))
-                        .did_you_mean(name, known),
-                    );
-                }
-                Err(Some(option)) => diagnostics.push(
-                    Diagnostic::plain(
-                        "unknown-value",
-                        format!("option `{name}` cannot be `{value}`"),
-                    )
-                    .note(format!("values: {}", option.values.join(", ")))
-                    .did_you_mean(value, option.values.iter().copied()),
-                ),
-            }
-        }
+        let (set, wrong) = options(&args.set);
+        diagnostics.extend(wrong);
         if let Some(name) = &args.prelude {
             diagnostics.extend(unknown_prelude(name));
         }
@@ -144,19 +168,8 @@ impl Settings {
                 ),
             );
         }
-        let mut memory = Size(Some(memory::default(Pool::new(args.jobs).jobs())));
-        for given in &args.memory {
-            match given {
-                MemoryArg::Size(size) => memory = *size,
-                MemoryArg::Sc | MemoryArg::Weak => diagnostics.push(
-                    Diagnostic::plain(
-                        "wrong-memory",
-                        "only the machine of `run` without `--on` has a memory by name",
-                    )
-                    .help("give a limit, as in `--memory 500M`"),
-                ),
-            }
-        }
+        let (memory, wrong) = memory_limit(args);
+        diagnostics.extend(wrong);
         let asks_z3 = Engine::from(args.engine).asks_z3();
         let version = if asks_z3 { z3_version::check() } else { Ok(()) };
         if let Err(error) = version {

@@ -20,7 +20,7 @@ use crate::cli::select::Selection;
 use crate::cli::settings::Settings;
 use crate::cli::terminal::Terminal;
 use crate::cli::{defect, devices, panics};
-use device::{Device, DeviceInfo, DeviceOptions, Histogram, Trouble, word};
+use device::{Device, DeviceInfo, DeviceOptions, Histogram, TestKernel, Trouble, word};
 use diag::Diagnostic;
 use operational::{Faults, ModelComparison};
 use report::{Hazards, Observations, ObservedOutcome, ReportSubject};
@@ -183,98 +183,136 @@ fn judge(
         schedule: Observations::ON_DEVICE,
         ..Observations::default()
     };
-    let on = format!("--on {}:{}", word(about.runtime), about.number);
-    let (mut defects, mut find) = (Vec::new(), None);
+    let mut find = None;
     let done = panics::catch(|| {
+        let seen = DeviceRuns::of(unit, device, about, options)?;
+        seen.tell(&mut report, unit, settings, about, options);
+        find = seen.find(&report, unit, settings, about, options);
+        Ok(())
+    });
+    match done {
+        Err(message) => report.defect = Some(message),
+        Ok(Err(why)) => report.refused = Some(why),
+        Ok(Ok(())) => {}
+    }
+    let defects = report.defect.as_ref().map(|law| {
+        let again = defect::Again {
+            words: format!(" {}", on(about)),
+            schedule: None,
+        };
+        defect::record_run(test, &unit.model, law, settings, &again)
+    });
+    report.ms = settings.timings.then(|| milliseconds(start));
+    Decided::new(vec![(report, find)], defects.into_iter().collect())
+}
+
+/// The option that names the device again.
+fn on(about: &DeviceInfo) -> String {
+    format!("--on {}:{}", word(about.runtime), about.number)
+}
+
+/// Runs of a test on a device.
+struct DeviceRuns<'a> {
+    kernel: TestKernel<'a>,
+    seen: Histogram,
+    /// The failure after which no more instances ran.
+    failure: Option<String>,
+}
+
+impl<'a> DeviceRuns<'a> {
+    /// # Errors
+    /// The reason why nothing ran.
+    fn of(
+        unit: &'a Unit<'_>,
+        device: &Mutex<Box<dyn Device>>,
+        about: &DeviceInfo,
+        options: &DeviceOptions,
+    ) -> Result<Self, String> {
         if let Some(reason) = &unit.refused {
             return Err(reason.to_string());
         }
-        let prepared =
-            device::prepare(test, about.runtime).map_err(|trouble| trouble.to_string())?;
+        let kernel = device::prepare(&unit.test, about.runtime).map_err(|why| why.to_string())?;
         let (seen, trouble) = {
             // A panic during the comparison left nothing behind that matters here.
             let device = device
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
-            device::run(&prepared, device.as_ref(), options)
+            device::run(&kernel, device.as_ref(), options)
         };
-        match trouble {
+        let failure = match trouble {
             Some(Trouble::Refused(why)) => return Err(why),
             Some(Trouble::Failed(why)) if seen.launches == 0 => return Err(why),
-            Some(Trouble::Failed(why)) => report.reason = Some(why),
-            None => {}
-        }
+            Some(Trouble::Failed(why)) => Some(why),
+            None => None,
+        };
+        Ok(DeviceRuns {
+            kernel,
+            seen,
+            failure,
+        })
+    }
+
+    /// Fills in the report, with the model's answers.
+    fn tell(
+        &self,
+        report: &mut Observations,
+        unit: &Unit<'_>,
+        settings: &Settings,
+        about: &DeviceInfo,
+        options: &DeviceOptions,
+    ) {
+        let (test, seen) = (unit.test.as_ref(), &self.seen);
+        report.reason = self.failure.clone();
         report.memory = place(about);
         report.runs = Some((seen.instances(), options.seed));
-        report.ended = ended(&seen);
+        report.ended = ended(seen);
         report.unfinished = seen.outcomes.is_empty();
-        let observation = observation(&seen);
+        let observation = observation(seen);
         let (model, engine, limits) = (&unit.model.model, settings.engine, settings.limits);
         let held = operational::hold(test, model, engine, limits, &settings.set, &observation);
         let faults = (!held.too_large)
             .then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
-        fill(&mut report, &held, faults.as_ref());
-        if let Some(law) = &report.defect {
-            let again = defect::Again {
-                words: format!(" {on}"),
-                schedule: None,
-            };
-            defects.push(defect::record_run(test, &unit.model, law, settings, &again));
-        }
+        fill(report, &held, faults.as_ref());
+    }
+
+    /// The outcomes that the device shows and the model forbids, written down; `None` without any.
+    fn find(
+        &self,
+        report: &Observations,
+        unit: &Unit<'_>,
+        settings: &Settings,
+        about: &DeviceInfo,
+        options: &DeviceOptions,
+    ) -> Option<Diagnostic> {
+        let instances = self.seen.instances();
         let finds: Vec<String> = report
             .observed
             .iter()
             .filter(|o| o.allowed == Some(false))
-            .map(|o| format!("{} ({} of {})", values(&o.state), o.count, seen.instances()))
+            .map(|o| format!("{} ({} of {instances})", values(&o.state), o.count))
             .collect();
-        if !finds.is_empty() {
-            let text = format!(
-                "{about} shows what {} forbids: {}",
-                unit.model.label,
-                finds.join("; ")
-            );
-            let again = format!(
-                "{on} --model {} --instances {} --seed {}",
-                unit.model.request,
-                seen.instances(),
-                options.seed
-            );
-            let written = defect::record_find(
-                test,
-                &text,
-                (prepared.file, &prepared.source),
-                &again,
-                settings,
-            );
-            let place = written.map_or_else(
-                |why| format!("it could not be written down: {why}"),
-                |folder| format!("test and kernel are in {}", folder.display()),
-            );
-            find =
-                Some(Diagnostic::plain("find", format!("{}: {text}", unit.test.name)).note(place));
+        if finds.is_empty() {
+            return None;
         }
-        Ok(())
-    });
-    match done {
-        Err(message) => {
-            let again = defect::Again {
-                words: format!(" {on}"),
-                schedule: None,
-            };
-            defects.push(defect::record_run(
-                test,
-                &unit.model,
-                &message,
-                settings,
-                &again,
-            ));
-            report.defect = Some(message);
-        }
-        Ok(Err(why)) => report.refused = Some(why),
-        Ok(Ok(())) => {}
+        let text = format!(
+            "{about} shows what {} forbids: {}",
+            unit.model.label,
+            finds.join("; ")
+        );
+        let again = format!(
+            "{} --model {} --instances {instances} --seed {}",
+            on(about),
+            unit.model.request,
+            options.seed
+        );
+        let written = defect::record_find(&unit.test, &text, &self.kernel, &again, settings);
+        let place = written.map_or_else(
+            |why| format!("it could not be written down: {why}"),
+            |folder| format!("test and kernel are in {}", folder.display()),
+        );
+        let message = format!("{}: {text}", unit.test.name);
+        Some(Diagnostic::plain("find", message).note(place))
     }
-    report.ms = settings.timings.then(|| milliseconds(start));
-    Decided::new(vec![(report, find)], defects)
 }
 
 fn values(state: &State) -> String {
