@@ -1,6 +1,8 @@
 //! Tests the features for CI, from outside: formats for other tools, selections, the cache,
 //! configuration, interrupts.
 
+#[cfg(unix)]
+mod action;
 mod cache;
 mod config;
 mod device;
