@@ -17,10 +17,10 @@ use rustc_hash::FxHashMap;
 
 use crate::exec::{AccessAt, Behaviour, behaviour};
 use crate::launch::{Setting, Sizes, names, setting};
-use crate::pairs::{Question, Together, conflict, divergence, race};
+use crate::pairs::{Question, Sides, Together, conflict, divergence, race};
 use crate::replay::{self, Replayed};
-use crate::solver::{Said, ask};
-use crate::term::{Term, Terms};
+use crate::solver::{Said, Wanted, ask};
+use crate::term::{Origin, Term, Terms};
 use crate::{assume, integers, words};
 
 /// What is asked.
@@ -149,6 +149,10 @@ pub(crate) struct Run {
     pub(crate) terms: Terms,
     pub(crate) setting: Setting,
     pub(crate) behaviour: Behaviour,
+    pub(crate) sides: Sides,
+    /// Which iterations of two threads are the same where both are unordered, as far as asked.
+    /// With it, whether that takes sums not to overflow.
+    pub(crate) equal: FxHashMap<Vec<Term>, Option<bool>>,
 }
 
 /// Decides a property of a kernel: for every launch, or for the one that its file gives.
@@ -193,6 +197,8 @@ pub(crate) fn run(form: &Form, sizes: Sizes) -> Result<Run, String> {
         terms,
         setting,
         behaviour,
+        sides: Sides::default(),
+        equal: FxHashMap::default(),
     })
 }
 
@@ -326,7 +332,7 @@ impl Proof<'_> {
             .concat();
             all.dedup();
             let (text, _) = integers::question(&mut run.terms, &all);
-            if ask(&text, self.limits.question) == Said::No {
+            if ask(&text, self.limits.question, Wanted::Nothing) == Said::No {
                 return Err(match n {
                     0 => "no launch satisfies what is assumed of it".into(),
                     _ => "what is known of the loops cannot hold".into(),
@@ -356,14 +362,8 @@ impl Proof<'_> {
                     if asked > self.limits.pairs {
                         return Err(format!("more than {} pairs of accesses", self.limits.pairs));
                     }
-                    let question = race(
-                        &mut run.terms,
-                        &run.setting,
-                        &run.behaviour,
-                        (a, b),
-                        together,
-                    );
-                    let said = self.answer(&mut run.terms, question)?;
+                    let question = race(run, (a, b), together);
+                    let said = self.answer(run, question)?;
                     let free = match said {
                         None => continue,
                         Some(free) => free,
@@ -388,8 +388,8 @@ impl Proof<'_> {
             ));
         }
         for barrier in run.behaviour.barriers.clone() {
-            let question = divergence(&mut run.terms, &run.setting, &run.behaviour, &barrier);
-            if let Some(free) = self.answer(&mut run.terms, question)? {
+            let question = divergence(run, &barrier);
+            if let Some(free) = self.answer(run, question)? {
                 return Ok(Some(self.apart([barrier.at; 2], Together::Block, free)));
             }
         }
@@ -416,11 +416,11 @@ impl Proof<'_> {
 
     /// Asks a question; `None`: it has no answer, which is proved; else whether free values take
     /// part in it.
-    fn answer(&mut self, terms: &mut Terms, question: Question) -> Result<Option<bool>, String> {
+    fn answer(&mut self, run: &mut Run, question: Question) -> Result<Option<bool>, String> {
         if Instant::now() > self.end {
             return Err("time".into());
         }
-        match asked(terms, question, self.limits.question) {
+        match asked(run, question, self.limits.question) {
             (Said::No, _, overflow) => {
                 self.overflow |= overflow;
                 Ok(None)
@@ -432,49 +432,83 @@ impl Proof<'_> {
 
 /// Asks a question in one arithmetic and then the other; with it, whether free values take part,
 /// and whether sums were taken not to overflow.
-pub(crate) fn asked(
-    terms: &mut Terms,
-    mut question: Question,
-    time: Duration,
-) -> (Said, bool, bool) {
-    use crate::term::Origin;
-    question.conditions.extend(question.unordered);
-    let whole = terms.and(question.conditions.clone());
-    if terms.constant(whole) == Some(0) {
+pub(crate) fn asked(run: &mut Run, mut question: Question, time: Duration) -> (Said, bool, bool) {
+    let whole = [&question.conditions[..], question.unordered.as_slice()].concat();
+    let whole = run.terms.and(whole);
+    if run.terms.constant(whole) == Some(0) {
         return (Said::No, false, false);
     }
+    let mut over = unify(run, &mut question, time);
+    let terms = &mut run.terms;
+    question.conditions.extend(question.unordered);
     let (text, overflow) = integers::question(terms, &question.conditions);
-    if ask(&text, time) == Said::No {
-        return (Said::No, false, overflow);
+    if ask(&text, time, Wanted::Nothing) == Said::No {
+        return (Said::No, false, over | overflow);
     }
-    let mut over = overflow;
     let mut unified = false;
     for (x, y) in question.iterations.clone() {
-        if x == y {
-            continue;
-        }
         let differ = terms.cmp(CmpOp::Ne, Ty::WORD, x, y);
         let mut all = question.conditions.clone();
         all.push(differ);
         let (text, overflow) = integers::question(terms, &all);
-        if ask(&text, time) == Said::No {
+        if ask(&text, time, Wanted::Nothing) == Said::No {
             over |= overflow;
             unified = true;
             let by = FxHashMap::from_iter([(y, x)]);
-            let conditions = std::mem::take(&mut question.conditions);
-            question.conditions = conditions
-                .into_iter()
-                .map(|t| terms.replace(t, &by))
-                .collect();
+            let conditions = std::mem::take(&mut question.conditions).into_iter();
+            question.conditions = conditions.map(|t| terms.replace(t, &by)).collect();
         }
     }
     if unified {
         let (text, overflow) = integers::question(terms, &question.conditions);
-        if ask(&text, time) == Said::No {
+        if ask(&text, time, Wanted::Nothing) == Said::No {
             return (Said::No, false, over | overflow);
         }
     }
-    let said = ask(&words::question(terms, &question.conditions), time);
+    let text = words::question(terms, &question.conditions);
+    let places = question.places.iter().flatten();
+    let names: Vec<String> = places.map(|(_, t)| format!("t{}", t.0)).collect();
+    let said = ask(&text, time, Wanted::Words(&names));
     let free = terms.has(&question.conditions, Origin::Free);
-    (said, free, unified && over)
+    (said, free, over)
+}
+
+/// Puts the iteration of the one thread in the place of the other's, where no barrier in between
+/// means that they are equal; whether sums were taken not to overflow. Accesses in the same
+/// iterations share the answer.
+fn unify(run: &mut Run, question: &mut Question, time: Duration) -> bool {
+    let Some(unordered) = question.unordered else {
+        return false;
+    };
+    let mut over = false;
+    let mut open = Vec::new();
+    for (x, y) in std::mem::take(&mut question.iterations) {
+        let differ = run.terms.cmp(CmpOp::Ne, Ty::WORD, x, y);
+        let mut all = question.common.clone();
+        all.extend([unordered, differ]);
+        let equal = match run.equal.get(&all) {
+            Some(equal) => *equal,
+            None => {
+                let (text, overflow) = integers::question(&mut run.terms, &all);
+                let equal = ask(&text, time, Wanted::Nothing) == Said::No;
+                let equal = equal.then_some(overflow);
+                run.equal.insert(all, equal);
+                equal
+            }
+        };
+        let Some(overflow) = equal else {
+            open.push((x, y));
+            continue;
+        };
+        over |= overflow;
+        let by = FxHashMap::from_iter([(y, x)]);
+        let mut put = |t: Term| run.terms.replace(t, &by);
+        let conditions = std::mem::take(&mut question.conditions).into_iter();
+        question.conditions = conditions.map(&mut put).collect();
+        let common = std::mem::take(&mut question.common).into_iter();
+        question.common = common.map(&mut put).collect();
+        question.unordered = question.unordered.map(put);
+    }
+    question.iterations = open;
+    over
 }

@@ -10,6 +10,7 @@
 //! | [`solver`] | the solver |
 //! | [`mod@decide`] | answers about a kernel |
 //! | [`replay`] | possible races, tried on a small launch by the exact engines |
+//! | `trace` | two threads of such a launch, shortened to two accesses |
 
 pub mod assume;
 pub mod decide;
@@ -21,6 +22,7 @@ pub mod pairs;
 pub mod replay;
 pub mod solver;
 pub mod term;
+mod trace;
 pub mod words;
 
 pub use decide::{Answer, Kernel, Limits, Property, Proved, decide};

@@ -19,6 +19,7 @@
 use program::Scope;
 use rustc_hash::FxHashMap;
 
+use crate::decide::Run;
 use crate::exec::{AccessAt, BarrierAt, Behaviour, Does, ExitAt};
 use crate::launch::Setting;
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms};
@@ -49,6 +50,8 @@ impl Together {
 pub struct Question {
     /// All of them hold.
     pub conditions: Vec<Term>,
+    /// Those of them that hold of all accesses in the same iterations.
+    pub common: Vec<Term>,
     /// Coordinates of the two threads, as terms, by the name of the register.
     pub places: [Vec<(String, Term)>; 2],
     /// That no barrier comes between the two accesses.
@@ -71,7 +74,25 @@ pub fn conflict(a: &AccessAt, b: &AccessAt, together: Together, space: Space) ->
     writes && shared && a.object == b.object && !exclude(a, b, together)
 }
 
+/// The symbols of two threads, the same in all questions: so equal questions have equal terms.
+#[derive(Debug)]
+pub struct Sides {
+    block: [Renaming; 2],
+    grid: [Renaming; 2],
+}
+
+impl Default for Sides {
+    fn default() -> Sides {
+        let of = |together| [0, 1].map(|which| Renaming::new(together, which));
+        Sides {
+            block: of(Together::Block),
+            grid: of(Together::Grid),
+        }
+    }
+}
+
 /// Gives each of two threads symbols of its own.
+#[derive(Debug)]
 struct Renaming {
     together: Together,
     which: usize,
@@ -133,15 +154,20 @@ impl Renaming {
 struct Two<'a> {
     terms: &'a mut Terms,
     setting: &'a Setting,
-    sides: [Renaming; 2],
+    behaviour: &'a Behaviour,
+    sides: &'a mut [Renaming; 2],
 }
 
 impl<'a> Two<'a> {
-    fn new(terms: &'a mut Terms, setting: &'a Setting, together: Together) -> Two<'a> {
+    fn new(run: &'a mut Run, together: Together) -> Two<'a> {
         Two {
-            terms,
-            setting,
-            sides: [Renaming::new(together, 0), Renaming::new(together, 1)],
+            terms: &mut run.terms,
+            setting: &run.setting,
+            behaviour: &run.behaviour,
+            sides: match together {
+                Together::Block => &mut run.sides.block,
+                Together::Grid => &mut run.sides.grid,
+            },
         }
     }
 
@@ -191,6 +217,19 @@ impl<'a> Two<'a> {
         self.terms.and(vec![ends, last, behind])
     }
 
+    /// That no barrier comes between two accesses.
+    fn unordered(&mut self, (a, b): (&AccessAt, &AccessAt), intervals: [Term; 2]) -> Term {
+        let [p, q] = intervals;
+        let mut ways = vec![self.terms.cmp(CmpOp::Eq, Ty::WORD, p, q)];
+        let behaviour = self.behaviour;
+        for (which, access) in [(0, a), (1, b)] {
+            for exit in &behaviour.exits {
+                ways.push(self.last(which, access, exit, intervals));
+            }
+        }
+        self.terms.or(ways)
+    }
+
     fn places(&mut self) -> [Vec<(String, Term)>; 2] {
         let places = self.setting.places.clone();
         [0, 1].map(|which| {
@@ -201,47 +240,37 @@ impl<'a> Two<'a> {
 }
 
 /// Whether two threads can come to two accesses that race.
-pub fn race(
-    terms: &mut Terms,
-    setting: &Setting,
-    behaviour: &Behaviour,
-    (a, b): (&AccessAt, &AccessAt),
-    together: Together,
-) -> Question {
-    let mut two = Two::new(terms, setting, together);
-    let mut conditions = two.apart();
+pub(crate) fn race(run: &mut Run, (a, b): (&AccessAt, &AccessAt), together: Together) -> Question {
+    let mut two = Two::new(run, together);
+    let mut common = two.apart();
+    for (which, access) in [(0, a), (1, b)] {
+        for fact in &access.facts {
+            let fact = two.of(which, *fact);
+            common.push(fact);
+        }
+    }
+    let mut conditions = Vec::new();
     for (which, access) in [(0, a), (1, b)] {
         let guard = two.of(which, access.guard);
         conditions.push(guard);
-        for fact in &access.facts {
-            let fact = two.of(which, *fact);
-            conditions.push(fact);
-        }
     }
     let (x, y) = (two.of(0, a.offset), two.of(1, b.offset));
     conditions.push(overlap(two.terms, (x, a.bytes), (y, b.bytes)));
     let intervals =
         (together == Together::Block).then(|| [two.of(0, a.interval), two.of(1, b.interval)]);
-    let unordered = intervals.map(|intervals| {
-        let [p, q] = intervals;
-        let mut ways = vec![two.terms.cmp(CmpOp::Eq, Ty::WORD, p, q)];
-        for (which, access) in [(0, a), (1, b)] {
-            for exit in &behaviour.exits {
-                ways.push(two.last(which, access, exit, intervals));
-            }
-        }
-        two.terms.or(ways)
-    });
+    let unordered = intervals.map(|intervals| two.unordered((a, b), intervals));
     let pairs = a.iterations.iter().zip(&b.iterations);
-    let common = pairs.take_while(|(x, y)| x == y);
-    let common: Vec<Term> = common.map(|(x, _)| *x).collect();
-    let iterations = common.iter().map(|t| (two.of(0, *t), two.of(1, *t)));
+    let shared = pairs.take_while(|(x, y)| x == y);
+    let shared: Vec<Term> = shared.map(|(x, _)| *x).collect();
+    let iterations = shared.iter().map(|t| (two.of(0, *t), two.of(1, *t)));
     let iterations = iterations.collect();
     let places = two.places();
     let roots: Vec<Term> = intervals.iter().flatten().copied().collect();
-    conditions.extend(grown(two.terms, behaviour, &roots));
+    common.extend(grown(two.terms, two.behaviour, &roots));
+    conditions.extend(&common);
     Question {
         conditions,
+        common,
         places,
         unordered,
         iterations,
@@ -250,18 +279,14 @@ pub fn race(
 
 /// Whether two threads of a block can part before a barrier: one comes to it and the other does
 /// not, in the same iterations.
-pub fn divergence(
-    terms: &mut Terms,
-    setting: &Setting,
-    behaviour: &Behaviour,
-    barrier: &BarrierAt,
-) -> Question {
-    let mut two = Two::new(terms, setting, Together::Block);
+pub(crate) fn divergence(run: &mut Run, barrier: &BarrierAt) -> Question {
+    let mut two = Two::new(run, Together::Block);
     let mut conditions = two.apart();
     let comes = two.of(0, barrier.guard);
     let (other, same) = (two.of(1, barrier.guard), barrier.iterations.clone());
     let stays = two.terms.not(other);
     conditions.extend([comes, stays]);
+    let behaviour = two.behaviour;
     for exit in behaviour.exits.iter().filter(|exit| exit.at < barrier.at) {
         let ends = two.of(1, exit.guard);
         conditions.push(two.terms.not(ends));
@@ -285,6 +310,7 @@ pub fn divergence(
     let conditions = conditions.map(|t| two.terms.replace(t, &by)).collect();
     Question {
         conditions,
+        common: Vec::new(),
         places: two.places(),
         unordered: None,
         iterations: Vec::new(),

@@ -19,6 +19,7 @@ use crate::launch::Sizes;
 use crate::pairs::{Question, Together, divergence, race};
 use crate::solver::Said;
 use crate::term::{Node, Origin, Term};
+use crate::trace::shortened;
 
 /// What trying gave.
 pub(crate) enum Replayed {
@@ -121,8 +122,18 @@ pub(crate) fn replay(
             .into_iter()
             .find_map(|most| meeting(kernel, &mut run, property, apart, (None, most)));
         let Some(meeting) = meeting else { continue };
+        if property == Property::Race {
+            let left = end.saturating_duration_since(Instant::now());
+            let way = (Way::Short(apart), left);
+            if let Ok((launch, answer)) = exact(kernel, property, sizes, &meeting, way)
+                && happens(property, &answer)
+            {
+                let exact = Box::new(answer);
+                return Replayed::Happens { launch, exact };
+            }
+        }
         let left = end.saturating_duration_since(Instant::now());
-        match exact(kernel, property, sizes, &meeting, (false, left)) {
+        match exact(kernel, property, sizes, &meeting, (Way::All, left)) {
             Ok((launch, answer)) if happens(property, &answer) => {
                 let exact = Box::new(answer);
                 return Replayed::Happens { launch, exact };
@@ -153,7 +164,7 @@ fn two_threads(
     apart: &Apart,
     end: Instant,
 ) -> Option<(String, Box<verdict::Answer>)> {
-    if apart.free || property != Property::Race || sizes.any_arguments {
+    if property != Property::Race || sizes.any_arguments {
         return None;
     }
     let mut run = run(kernel.form, sizes).ok()?;
@@ -161,7 +172,10 @@ fn two_threads(
         let meeting = meeting(kernel, &mut run, property, apart, (Some(most), None));
         let Some(meeting) = meeting else { continue };
         let left = end.saturating_duration_since(Instant::now());
-        let (launch, answer) = exact(kernel, property, sizes, &meeting, (true, left)).ok()?;
+        let way = Way::Alone(apart);
+        let Ok((launch, answer)) = exact(kernel, property, sizes, &meeting, (way, left)) else {
+            continue;
+        };
         if happens(property, &answer) {
             return Some((launch, Box::new(answer)));
         }
@@ -198,9 +212,7 @@ fn meeting(
                 for b in at(1).filter(|b| b.object == a.object) {
                     for together in [Together::Block, Together::Grid] {
                         if together == apart.together {
-                            let (terms, behaviour) = (&mut run.terms, &run.behaviour);
-                            let pair = (a, b);
-                            let question = race(terms, &run.setting, behaviour, pair, together);
+                            let question = race(run, (a, b), together);
                             let object = &kernel.form.test.program.location(a.object).name;
                             questions.push((question, object.clone()));
                         }
@@ -211,8 +223,7 @@ fn meeting(
         Property::Divergence => {
             for barrier in run.behaviour.barriers.clone() {
                 if barrier.at == apart.at[0] {
-                    let question =
-                        divergence(&mut run.terms, &run.setting, &run.behaviour, &barrier);
+                    let question = divergence(run, &barrier);
                     questions.push((question, String::new()));
                 }
             }
@@ -242,7 +253,7 @@ fn meeting(
                 question.conditions.extend([small, large]);
             }
         }
-        if let Said::Yes(values) = asked(&mut run.terms, question, time).0 {
+        if let Said::Yes(values) = asked(run, question, time).0 {
             found = Some((values, places, object));
             break;
         }
@@ -297,13 +308,24 @@ fn model(dialect: Dialect) -> &'static str {
     }
 }
 
-/// Decides a launch exactly, `alone`: of the two threads; with the answer, the launch in words.
+/// Which threads of a launch are decided exactly.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    /// All of them.
+    All,
+    /// The two that were suspected: shortened, or with what they do to one object.
+    Alone(&'a Apart),
+    /// The same, where they can be shortened.
+    Short(&'a Apart),
+}
+
+/// Decides a launch exactly; with the answer, the launch in words.
 fn exact(
     kernel: Kernel<'_>,
     property: Property,
     sizes: Sizes,
     meeting: &Meeting,
-    (alone, time): (bool, Duration),
+    (way, time): (Way<'_>, Duration),
 ) -> Result<(String, verdict::Answer), String> {
     let [block, grid] = [sizes.block, sizes.grid].map(|all| all.map(|n| n.unwrap_or(1)));
     let dimensions = kernel.form.range.dimensions();
@@ -322,10 +344,10 @@ fn exact(
     let launch = |most_elements: usize| Launch {
         range,
         arguments: meeting.arguments.clone(),
-        threads: alone.then(|| meeting.threads.to_vec()),
+        threads: (!matches!(way, Way::All)).then(|| meeting.threads.to_vec()),
         most_elements,
     };
-    let object = alone.then_some(meeting.object.as_str());
+    let object = meeting.object.as_str();
     let end = Instant::now() + time;
     let mut last = Err("small launches were not tried in time".to_string());
     for most in MOST_ELEMENTS {
@@ -333,7 +355,7 @@ fn exact(
         if left.is_zero() {
             break;
         }
-        let answer = launched(kernel, property, launch(most), object, left)?;
+        let answer = launched(kernel, property, launch(most), (way, object), left)?;
         let open = answer.verdict.reason().is_some();
         last = Ok((text.clone(), answer));
         if !open {
@@ -386,20 +408,28 @@ fn slice(test: &mut LitmusTest, object: &str) {
     }
 }
 
-/// Decides a launch exactly; of `object` alone, if one is given.
+/// Decides a launch exactly.
 fn launched(
     kernel: Kernel<'_>,
     property: Property,
     launch: Launch,
-    object: Option<&str>,
+    (way, object): (Way<'_>, &str),
     time: Duration,
 ) -> Result<verdict::Answer, String> {
     let form = kernel.form;
     let mut test = at(kernel.name, kernel.bytes, &form.test.name, launch)
         .map_err(|errors| errors.first().map_or(String::new(), |d| d.message.clone()))?
         .ok_or("the kernel cannot be read with a small launch")?;
-    if let Some(object) = object {
-        slice(&mut test, object);
+    match way {
+        Way::All => {}
+        Way::Alone(apart) | Way::Short(apart) => match shortened(&test, apart) {
+            Some(short) => {
+                test = short;
+                slice(&mut test, object);
+            }
+            None if matches!(way, Way::Alone(_)) && !apart.free => slice(&mut test, object),
+            None => return Err("the two threads depend on what others write".into()),
+        },
     }
     let name = model(test.program.dialect);
     let model = match load_shipped(name, &signature()) {

@@ -1,0 +1,262 @@
+//! Shortens two threads of a launch to two accesses that may race, and the barriers before them.
+//!
+//! A thread whose place and arguments are known runs here with numbers. What it reads from memory
+//! is unknown; the run ends where a branch depends on that. So all that it did before happens in
+//! some execution, whatever memory holds. Two of its accesses race if nothing orders them; the
+//! exact engine decides that of threads that keep nothing else.
+//!
+//! # Invariants
+//! - Both threads keep the same number of barriers, so neither waits for the other in vain.
+//! - No access that is left out could order the two: the threads wait for nothing but barriers.
+
+use program::litmus::LitmusTest;
+use program::{BinOp, Expr, Init, Instr, LocId, Op, Program, Tag, Thread, Ty};
+use rustc_hash::FxHashMap;
+
+use crate::decide::Apart;
+use crate::pairs::Together;
+
+/// Steps of one thread at most.
+const MOST_STEPS: usize = 400_000;
+
+/// Barriers that a shortened thread may have.
+const MOST_BARRIERS: usize = 2_000;
+
+/// A value of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Number(i64),
+    /// So many bytes behind the start of an object.
+    Address(LocId, i64),
+    Unknown,
+}
+
+/// An access that a thread comes to.
+struct Arrival {
+    at: usize,
+    /// The operation with numbers for its operands.
+    op: Op,
+    object: LocId,
+    offset: i64,
+    bytes: i64,
+    writes: bool,
+    /// The number of barriers before it.
+    barriers: usize,
+}
+
+/// What a thread does before it needs a value that is unknown.
+#[derive(Default)]
+struct Course {
+    arrivals: Vec<Arrival>,
+    /// Its barriers: their instructions, and the operations with numbers for their operands.
+    barriers: Vec<(usize, Op)>,
+}
+
+/// A test of two threads, shortened to the first two accesses of the given lines that overlap in
+/// one barrier interval. `None`: numbers alone do not show such accesses.
+pub(crate) fn shortened(test: &LitmusTest, apart: &Apart) -> Option<LitmusTest> {
+    let program = &test.program;
+    let [first, second] = &program.threads[..] else {
+        return None;
+    };
+    let courses = [
+        course(program, first, apart)?,
+        course(program, second, apart)?,
+    ];
+    let (a, b) = pair(program, &courses, apart)?;
+    let codes = [(first, &courses[0], a), (second, &courses[1], b)]
+        .map(|(thread, course, arrival)| kept(thread, course, arrival));
+    let mut test = test.clone();
+    for (thread, code) in test.program.threads.iter_mut().zip(codes) {
+        thread.code = code;
+    }
+    Some(test)
+}
+
+/// Runs a thread; `None`: it reaches an instruction that is not modelled here.
+fn course(program: &Program, thread: &Thread, apart: &Apart) -> Option<Course> {
+    let mut regs: Vec<Value> = thread
+        .regs
+        .iter()
+        .map(|r| begins(program, &r.init))
+        .collect();
+    let mut course = Course::default();
+    let mut at = 0;
+    for _ in 0..MOST_STEPS {
+        let Some(instr) = thread.code.get(at) else {
+            break;
+        };
+        let op = &instr.op;
+        if op.aborts() || op.has(Tag::Asynchronous) || op.has(Tag::Mbarrier) {
+            return None;
+        }
+        at += 1;
+        match op {
+            Op::Assign { dst, value } => regs[usize::from(dst.0)] = eval(program, value, &regs),
+            Op::Branch { cond, target } => match eval(program, cond, &regs) {
+                Value::Number(0) => {}
+                Value::Number(_) => at = *target,
+                _ => break,
+            },
+            Op::Barrier(barrier) => {
+                if barrier.says_count() || course.barriers.len() == MOST_BARRIERS {
+                    return None;
+                }
+                let op = numbers(program, op, &regs)?;
+                course.barriers.push((at - 1, op));
+            }
+            Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return None,
+            _ => {
+                if op.is_access() && (0..2).any(|n| is_named(instr, n, apart)) {
+                    arrives(program, &mut course, (at - 1, op), &regs);
+                }
+                if let Some(dst) = op.defines() {
+                    regs[usize::from(dst.0)] = Value::Unknown;
+                }
+            }
+        }
+    }
+    Some(course)
+}
+
+/// Whether an instruction is the one of that number in a suspicion.
+fn is_named(instr: &Instr, n: usize, apart: &Apart) -> bool {
+    instr.line == apart.lines[n] && instr.text == apart.texts[n]
+}
+
+/// Notes an access, if its address is known.
+fn arrives(program: &Program, course: &mut Course, (at, op): (usize, &Op), regs: &[Value]) {
+    let place = op.address().map(|address| eval(program, address, regs));
+    let (Some(Value::Address(object, offset)), Some(access)) = (place, op.accesses().next()) else {
+        return;
+    };
+    course.arrivals.push(Arrival {
+        at,
+        op: with_numbers(program, op, regs),
+        object,
+        offset,
+        bytes: i64::from(access.ty.bytes()),
+        writes: op.write().is_some(),
+        barriers: course.barriers.len(),
+    });
+}
+
+/// An operation with numbers for its operands; `None`: one of them is not known.
+fn numbers(program: &Program, op: &Op, regs: &[Value]) -> Option<Op> {
+    let known = |e: &&Expr| matches!(eval(program, e, regs), Value::Number(_));
+    let all = op.operands();
+    { all.as_slice().iter().all(known) }.then(|| with_numbers(program, op, regs))
+}
+
+/// An operation with numbers and addresses for its operands, and 0 for unknown ones.
+fn with_numbers(program: &Program, op: &Op, regs: &[Value]) -> Op {
+    let mut op = op.clone();
+    for e in op.operands_mut().as_mut_slice() {
+        **e = match eval(program, e, regs) {
+            Value::Number(v) => Expr::Const(v),
+            Value::Address(object, offset) => {
+                let base = Box::new(Expr::Address(object));
+                Expr::Bin(BinOp::Add, Ty::WORD, base, Box::new(Expr::Const(offset)))
+            }
+            Value::Unknown => Expr::Const(0),
+        };
+    }
+    op
+}
+
+/// The first two accesses of both threads that the lines name, and that conflict.
+fn pair<'c>(
+    program: &Program,
+    courses: &'c [Course; 2],
+    apart: &Apart,
+) -> Option<(&'c Arrival, &'c Arrival)> {
+    let named = |which: usize, n: usize, arrival: &Arrival| {
+        is_named(&program.threads[which].code[arrival.at], n, apart)
+    };
+    let interval = |arrival: &Arrival| match apart.together {
+        Together::Block => arrival.barriers,
+        Together::Grid => 0,
+    };
+    let mut seen: FxHashMap<(usize, LocId, i64), Vec<&Arrival>> = FxHashMap::default();
+    for a in &courses[0].arrivals {
+        if named(0, 0, a) || named(0, 1, a) {
+            for byte in a.offset..a.offset + a.bytes {
+                let at = seen.entry((interval(a), a.object, byte)).or_default();
+                at.push(a);
+            }
+        }
+    }
+    let conflicts = |a: &Arrival, b: &Arrival| {
+        let both = (named(0, 0, a) && named(1, 1, b)) || (named(0, 1, a) && named(1, 0, b));
+        both && (a.writes || b.writes)
+    };
+    courses[1].arrivals.iter().find_map(|b| {
+        let bytes = b.offset..b.offset + b.bytes;
+        let mut met = bytes.filter_map(|byte| seen.get(&(interval(b), b.object, byte)));
+        let a = met.find_map(|all| all.iter().find(|a| conflicts(a, b)))?;
+        Some((*a, b))
+    })
+}
+
+/// The code of a thread that keeps one access and the barriers before it.
+fn kept(thread: &Thread, course: &Course, arrival: &Arrival) -> Vec<Instr> {
+    let kept = |(at, op): (usize, &Op)| Instr {
+        op: op.clone(),
+        ..thread.code[at].clone()
+    };
+    let barriers = course.barriers[..arrival.barriers].iter();
+    let all = barriers
+        .map(|(at, op)| (*at, op))
+        .chain([(arrival.at, &arrival.op)]);
+    all.map(kept).collect()
+}
+
+/// The initial value of a register.
+fn begins(program: &Program, init: &Init) -> Value {
+    match init {
+        Init::Int(v) => Value::Number(*v),
+        Init::Address { loc, index } => {
+            let offset = program.layout(*loc).offset(*index);
+            Value::Address(program.object(*loc), i64::from(offset as u32))
+        }
+        Init::Unknown => Value::Unknown,
+    }
+}
+
+/// The value of an expression.
+fn eval(program: &Program, e: &Expr, regs: &[Value]) -> Value {
+    let of = |e: &Expr| eval(program, e, regs);
+    match e {
+        Expr::Const(v) => Value::Number(*v),
+        Expr::Reg(r) => regs[usize::from(r.0)],
+        Expr::Address(loc) => Value::Address(program.object(*loc), 0),
+        Expr::Bin(BinOp::Unknown | BinOp::Tells, ..) => Value::Unknown,
+        Expr::Bin(op, ty, a, b) => match (of(a), of(b)) {
+            (Value::Number(x), Value::Number(y)) => Value::Number(op.apply(*ty, x, y)),
+            (Value::Address(o, x), Value::Number(y)) if *op == BinOp::Add => {
+                Value::Address(o, x + y)
+            }
+            (Value::Number(x), Value::Address(o, y)) if *op == BinOp::Add => {
+                Value::Address(o, x + y)
+            }
+            (Value::Address(o, x), Value::Number(y)) if *op == BinOp::Sub => {
+                Value::Address(o, x - y)
+            }
+            _ => Value::Unknown,
+        },
+        Expr::Cmp(op, ty, a, b) => match (of(a), of(b)) {
+            (Value::Number(x), Value::Number(y)) => Value::Number(i64::from(op.holds(*ty, x, y))),
+            _ => Value::Unknown,
+        },
+        Expr::Select(c, a, b) => match of(c) {
+            Value::Number(0) => of(b),
+            Value::Number(_) => of(a),
+            _ => Value::Unknown,
+        },
+        Expr::Cast(ty, a) => match of(a) {
+            Value::Number(v) => Value::Number(ty.wrap(v)),
+            address => address,
+        },
+        Expr::Fused(..) => Value::Unknown,
+    }
+}
