@@ -18,6 +18,7 @@ use program::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::layout::{Layout, in_order, into_a_loop, loops};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms, range_of};
 
 /// What an access does.
@@ -71,6 +72,8 @@ pub struct BarrierAt {
     pub iterations: Vec<Term>,
     /// Its instruction.
     pub at: usize,
+    /// Its place in the order in which the code is gone through.
+    pub order: usize,
 }
 
 /// A thread ends in front of a barrier: others do not wait for it there, nor does anything that they
@@ -83,8 +86,8 @@ pub struct ExitAt {
     pub facts: Vec<Term>,
     /// How many barriers it has passed, for each kind of memory.
     pub intervals: [Term; COUNTERS],
-    /// Its instruction.
-    pub at: usize,
+    /// The place of its instruction in the order in which the code is gone through.
+    pub order: usize,
 }
 
 /// Values of a counter that grows from iteration to iteration by what a term says.
@@ -149,6 +152,8 @@ pub(crate) struct Exec<'a> {
     pub(crate) outer: Vec<Term>,
     /// The loops: headers, and the last instructions.
     pub(crate) loops: BTreeMap<usize, usize>,
+    /// For each instruction, its index in the program.
+    pub(crate) origin: Vec<usize>,
     written: Vec<bool>,
     memory: FxHashMap<(LocId, Ty), SymbolId>,
     operations: FxHashMap<String, SymbolId>,
@@ -158,7 +163,8 @@ pub(crate) struct Exec<'a> {
 
 /// What a thread does that begins with these values in its registers.
 pub fn behaviour(program: &Program, regs: Vec<Term>, terms: &mut Terms) -> Behaviour {
-    let code = &program.threads[0].code;
+    let Layout { code, origin } = in_order(&program.threads[0].code);
+    let code = &code[..];
     let ids = code.iter().filter_map(|instr| match &instr.op {
         Op::Barrier(b) if b.domain == Scope::Cta => match &b.naming {
             BarrierNaming::Counted { id, count: None } => Some(id.clone()),
@@ -172,14 +178,17 @@ pub fn behaviour(program: &Program, regs: Vec<Term>, terms: &mut Terms) -> Behav
         found: Behaviour::default(),
         recording: true,
         outer: Vec::new(),
-        loops: BTreeMap::new(),
+        loops: loops(code),
+        origin,
         written: written(program),
         memory: FxHashMap::default(),
         operations: FxHashMap::default(),
         block_barrier: { ids }.next(),
         terms,
     };
-    exec.loops = exec.find_loops();
+    if let Some(at) = into_a_loop(code, &exec.loops) {
+        exec.unknown(at, "a branch into the middle of a loop");
+    }
     let mut start = State {
         guard: exec.terms.int(1),
         facts: Vec::new(),
@@ -219,39 +228,6 @@ fn written(program: &Program) -> Vec<bool> {
 }
 
 impl Exec<'_> {
-    /// The loops: from each target of branches backwards to the last of these.
-    fn find_loops(&mut self) -> BTreeMap<usize, usize> {
-        let mut loops: BTreeMap<usize, usize> = BTreeMap::new();
-        for (at, instr) in self.code.iter().enumerate() {
-            if let Some(target) = instr.op.target().filter(|target| *target <= at) {
-                let end = loops.entry(target).or_insert(at);
-                *end = (*end).max(at);
-            }
-        }
-        // One that begins inside of another one ends there, too.
-        loop {
-            let all: Vec<(usize, usize)> = loops.iter().map(|(h, e)| (*h, *e)).collect();
-            let overlapping = all.iter().flat_map(|a| all.iter().map(move |b| (a, b)));
-            let cross = overlapping.filter(|(a, b)| a.0 < b.0 && b.0 <= a.1 && a.1 < b.1);
-            let Some((a, end)) = cross.map(|(a, b)| (a.0, b.1)).next() else {
-                break;
-            };
-            loops.insert(a, end);
-        }
-        for (at, instr) in self.code.iter().enumerate() {
-            let Some(target) = instr.op.target() else {
-                continue;
-            };
-            let into =
-                |(h, e): (&usize, &usize)| *h < target && target <= *e && !(*h <= at && at <= *e);
-            if loops.iter().any(into) {
-                let why = "a branch into the middle of a loop".to_string();
-                self.found.unknown.insert(at, why);
-            }
-        }
-        loops
-    }
-
     /// Runs the instructions of a range; what leaves it stays in `pending`, and what goes back to
     /// `header` is returned.
     pub(crate) fn range(
@@ -326,6 +302,7 @@ impl Exec<'_> {
 
     fn unknown(&mut self, at: usize, why: impl Into<String>) {
         if self.recording {
+            let at = self.origin[at];
             self.found.unknown.entry(at).or_insert(why.into());
         }
     }
@@ -423,7 +400,7 @@ impl Exec<'_> {
             guard: state.guard,
             facts: state.facts.clone(),
             intervals: [state.regs[first], state.regs[first + 1]],
-            at,
+            order: at,
         });
     }
 
@@ -443,7 +420,7 @@ impl Exec<'_> {
             };
         if !of_block {
             if self.recording {
-                self.found.ignored.insert(at);
+                self.found.ignored.insert(self.origin[at]);
             }
             return;
         }
@@ -453,7 +430,8 @@ impl Exec<'_> {
                 facts: state.facts.clone(),
                 within: state.within.clone(),
                 iterations: self.outer.clone(),
-                at,
+                at: self.origin[at],
+                order: at,
             });
         }
         let regions = self.program.dialect.row().regions;
@@ -509,7 +487,7 @@ impl Exec<'_> {
                     interval: state.regs[counter],
                     kind: counter - self.program.threads[0].regs.len(),
                     iterations: self.outer.clone(),
-                    at,
+                    at: self.origin[at],
                 });
             }
             let constant = readable && !space.is_local() && !self.written[usize::from(object.0)];
@@ -550,7 +528,7 @@ impl Exec<'_> {
         let (yes, zero) = (self.terms.int(1), self.terms.int(0));
         match *self.terms.node(address) {
             Node::Address(loc) => Some(vec![(yes, loc, zero)]),
-            Node::Cast(ty, inner) if ty.bits == 64 => self.places(inner),
+            Node::Cast(ty, inner) if ty.bits >= 32 => self.places(inner),
             Node::Ite(cond, a, b) => {
                 let not = self.terms.not(cond);
                 let mut all = Vec::new();
@@ -561,11 +539,17 @@ impl Exec<'_> {
                 }
                 Some(all)
             }
-            Node::Bin(op @ (BinOp::Add | BinOp::Sub), ty, a, b) if ty.bits == 64 => {
+            Node::Bin(op @ (BinOp::Add | BinOp::Sub), ty, a, b) if ty.bits >= 32 => {
                 let (base, by) = match self.places(a) {
                     Some(base) => (base, b),
                     None if op == BinOp::Add => (self.places(b)?, a),
                     None => return None,
+                };
+                // An address of 32 bits, as shared memory has in PTX, wraps around: what is added
+                // may be negative.
+                let by = match ty.bits {
+                    32 => self.terms.cast(Ty::S32, by),
+                    _ => by,
                 };
                 let mut all = Vec::new();
                 for (cond, loc, offset) in base {

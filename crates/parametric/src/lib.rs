@@ -3,6 +3,7 @@
 //! | Module | What |
 //! |---|---|
 //! | [`term`] | values of a thread whose number is not known |
+//! | `layout` | code in an order in which loops are ranges |
 //! | [`exec`], `loops` | what one thread does: accesses and barriers, with conditions |
 //! | [`launch`], [`assume`] | what holds of coordinates, sizes and arguments |
 //! | [`pairs`] | questions about two threads |
@@ -17,6 +18,7 @@ pub mod decide;
 pub mod exec;
 pub mod integers;
 pub mod launch;
+mod layout;
 mod loops;
 pub mod pairs;
 pub mod replay;

@@ -59,7 +59,8 @@ impl Exec<'_> {
                 facts: head.facts.clone(),
                 within: head.within.clone(),
                 iterations: self.outer.clone(),
-                at: header,
+                at: self.origin[header],
+                order: header,
             });
         }
         self.outer.pop();

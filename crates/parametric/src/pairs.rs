@@ -287,7 +287,11 @@ pub(crate) fn divergence(run: &mut Run, barrier: &BarrierAt) -> Question {
     let stays = two.terms.not(other);
     conditions.extend([comes, stays]);
     let behaviour = two.behaviour;
-    for exit in behaviour.exits.iter().filter(|exit| exit.at < barrier.at) {
+    for exit in behaviour
+        .exits
+        .iter()
+        .filter(|exit| exit.order < barrier.order)
+    {
         let ends = two.of(1, exit.guard);
         conditions.push(two.terms.not(ends));
     }

@@ -2,59 +2,23 @@
 //! barrier dropped.
 #![cfg(feature = "z3")]
 
-use std::time::Duration;
+mod common;
 
-use parametric::{Answer, Kernel, Limits, Property, Proved, decide};
+use common::{kernel, never, races, without};
+use parametric::Proved;
 
-/// Asks about the one kernel of a file.
-fn asked(text: &str, property: Property, any: bool) -> Answer {
-    let forms = front::litmus::form::forms("kernel.toml", text.as_bytes());
-    let forms = forms.unwrap_or_else(|errors| panic!("{errors:#?}"));
-    let kernel = Kernel {
-        form: &forms[0],
-        name: "kernel.toml",
-        bytes: text.as_bytes(),
-    };
-    // Time is no matter here: machines that run tests are busy.
-    let limits = Limits {
-        question: Duration::from_secs(20),
-        answer: Duration::from_secs(200),
-        ..Limits::default()
-    };
-    decide(kernel, property, any, &limits)
-}
-
-/// A kernel of CUDA C++ as a file.
-fn cuda(memory: &str, kernel: &str, code: &str) -> String {
-    format!(
-        "name = \"k\"\ndialect = \"cuda\"\n[memory]\n{memory}\n[kernel]\n{kernel}\ncode = '''\n{code}\n'''\n"
-    )
-}
-
+/// A launch of 65,536 blocks of 1,024 threads.
 const LARGE: &str = "grid = 65536\nblock = 1024";
 
-fn never(text: &str, any: bool, proved: Proved) {
-    for property in [Property::Race, Property::Divergence] {
-        match asked(text, property, any) {
-            Answer::Never { proved: p, .. } if p == proved => {}
-            other => panic!("{property:?} of\n{text}\n{other:?}"),
-        }
-    }
-}
-
-fn races(text: &str, any: bool) {
-    match asked(text, Property::Race, any) {
-        Answer::Happens { exact, .. } => assert!(exact.witness.is_some()),
-        other => panic!("race of\n{text}\n{other:?}"),
-    }
+/// A kernel of CUDA C++ as a file.
+fn cuda(memory: &str, launch: &str, code: &str) -> String {
+    kernel("cuda", memory, launch, code)
 }
 
 /// The kernel as it is proved, and without its barrier number `nth` refuted.
 fn both(memory: &str, kernel: &str, code: &str, nth: usize) {
     never(&cuda(memory, kernel, code), false, Proved::EveryInput);
-    let barrier = "__syncthreads();";
-    let (at, _) = code.match_indices(barrier).nth(nth).expect("a barrier");
-    let dropped = [&code[..at], &code[at + barrier.len()..]].concat();
+    let dropped = without(code, "__syncthreads();", nth);
     races(&cuda(memory, kernel, &dropped), false);
 }
 

@@ -1,0 +1,56 @@
+//! Asks about kernels that tests write as text.
+
+use std::time::Duration;
+
+use parametric::{Answer, Kernel, Limits, Property, Proved, decide};
+
+/// Asks about the one kernel of a file.
+pub(crate) fn asked(text: &str, property: Property, any: bool) -> Answer {
+    let forms = front::litmus::form::forms("kernel.toml", text.as_bytes());
+    let forms = forms.unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let kernel = Kernel {
+        form: &forms[0],
+        name: "kernel.toml",
+        bytes: text.as_bytes(),
+    };
+    // Time is no matter here: machines that run tests are busy.
+    let limits = Limits {
+        question: Duration::from_secs(20),
+        answer: Duration::from_secs(200),
+        ..Limits::default()
+    };
+    decide(kernel, property, any, &limits)
+}
+
+/// A kernel of a dialect as a file.
+pub(crate) fn kernel(dialect: &str, memory: &str, kernel: &str, code: &str) -> String {
+    format!(
+        "name = \"k\"\ndialect = \"{dialect}\"\n[memory]\n{memory}\n[kernel]\n{kernel}\n\
+         code = '''\n{code}\n'''\n"
+    )
+}
+
+/// The kernel neither races nor diverges.
+pub(crate) fn never(text: &str, any: bool, proved: Proved) {
+    for property in [Property::Race, Property::Divergence] {
+        match asked(text, property, any) {
+            Answer::Never { proved: p, .. } if p == proved => {}
+            other => panic!("{property:?} of\n{text}\n{other:?}"),
+        }
+    }
+}
+
+/// An execution shows that the kernel races.
+pub(crate) fn races(text: &str, any: bool) {
+    match asked(text, Property::Race, any) {
+        Answer::Happens { exact, .. } => assert!(exact.witness.is_some()),
+        other => panic!("race of\n{text}\n{other:?}"),
+    }
+}
+
+/// The code without the `nth` of such lines.
+pub(crate) fn without(code: &str, line: &str, nth: usize) -> String {
+    let found = code.match_indices(line).nth(nth);
+    let (at, _) = found.unwrap_or_else(|| panic!("no `{line}` number {nth}"));
+    [&code[..at], &code[at + line.len()..]].concat()
+}

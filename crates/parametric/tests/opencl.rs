@@ -1,0 +1,62 @@
+//! Kernels in OpenCL C at 65,536 work-groups of 1,024 work-items.
+#![cfg(feature = "z3")]
+
+mod common;
+
+use common::{kernel, never, races, without};
+use parametric::Proved;
+
+const LAUNCH: &str = "global = 67108864\nlocal = 1024";
+
+fn opencl(memory: &str, code: &str) -> String {
+    kernel("opencl", memory, LAUNCH, code)
+}
+
+/// The kernel is proved, and without the `nth` of its barriers refuted.
+fn both(memory: &str, code: &str, nth: usize) {
+    never(&opencl(memory, code), false, Proved::EveryInput);
+    let dropped = without(code, "barrier(CLK_LOCAL_MEM_FENCE);", nth);
+    races(&opencl(memory, &dropped), false);
+}
+
+const ARRAYS: &str = "a = { type = \"int\", size = 67108864 }
+b = { type = \"int\", size = 67108864 }
+s = { type = \"int\", size = 1026, space = \"local\" }";
+
+const REDUCTION: &str = "int t = get_local_id(0);
+s[t] = a[get_global_id(0)];
+barrier(CLK_LOCAL_MEM_FENCE);
+for (int d = get_local_size(0) / 2; d > 0; d >>= 1) {
+  if (t < d) s[t] += s[t + d];
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+if (t == 0) b[get_group_id(0)] = s[0];";
+
+#[test]
+fn reduction() {
+    both(ARRAYS, REDUCTION, 0);
+    both(ARRAYS, REDUCTION, 1);
+}
+
+#[test]
+fn a_fence_of_other_memory_orders_nothing() {
+    let other = REDUCTION.replace("CLK_LOCAL_MEM_FENCE", "CLK_GLOBAL_MEM_FENCE");
+    races(&opencl(ARRAYS, &other), false);
+    let both = REDUCTION.replace(
+        "CLK_LOCAL_MEM_FENCE",
+        "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE",
+    );
+    never(&opencl(ARRAYS, &both), false, Proved::EveryInput);
+}
+
+#[test]
+fn stencil() {
+    let code = "int t = get_local_id(0);
+int i = get_global_id(0);
+s[t + 1] = a[i];
+if (t == 0) s[0] = a[max(i - 1, 0)];
+if (t == get_local_size(0) - 1) s[t + 2] = a[min(i + 1, 67108863)];
+barrier(CLK_LOCAL_MEM_FENCE);
+b[i] = s[t] + s[t + 1] + s[t + 2];";
+    both(ARRAYS, code, 0);
+}
