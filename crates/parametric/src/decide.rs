@@ -354,7 +354,7 @@ impl Proof<'_> {
                 if first.is_some() && Instant::now() > enough {
                     return Ok(first);
                 }
-                for together in [Together::Block, Together::Grid] {
+                for together in [Together::Thread, Together::Block, Together::Grid] {
                     if !conflict(a, b, together, self.space(a)) {
                         continue;
                     }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use program::tags::Tag;
 use program::{
     Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Init, Instr, LocId, LocationKind,
-    Op, Program, Scope, Space, Ty,
+    Mark, Op, Program, Scope, Space, Ty,
 };
 use rustc_hash::FxHashMap;
 
@@ -53,10 +53,16 @@ pub struct AccessAt {
     pub interval: Term,
     /// Which kind of memory: an index of [`ExitAt::intervals`].
     pub kind: usize,
+    /// Of an asynchronous copy: the number of groups of its thread before its own.
+    pub copy: Option<Term>,
+    /// How many groups of copies are complete for its thread, and were at its last barrier.
+    pub complete: [Term; 2],
     /// The iterations in which it is, outermost first.
     pub iterations: Vec<Term>,
     /// Its instruction.
     pub at: usize,
+    /// Its place in the order in which the code is gone through.
+    pub order: usize,
 }
 
 /// A barrier of one thread, or the start of an iteration with one.
@@ -85,7 +91,7 @@ pub struct ExitAt {
     /// What holds of the symbols of the guard.
     pub facts: Vec<Term>,
     /// How many barriers it has passed, for each kind of memory.
-    pub intervals: [Term; COUNTERS],
+    pub intervals: [Term; 2],
     /// The place of its instruction in the order in which the code is gone through.
     pub order: usize,
 }
@@ -131,14 +137,22 @@ pub(crate) struct State {
     pub(crate) regs: Vec<Term>,
 }
 
-/// How many barriers were passed, by the memory that they order.
+/// What a thread counts.
 #[derive(Clone, Copy)]
-enum Counter {
+pub(crate) enum Counter {
+    /// Barriers that order shared memory.
     Shared,
+    /// Barriers that order global memory.
     Global,
+    /// Groups of asynchronous copies that it made.
+    Groups,
+    /// Those of them that are complete, as it knows from waits.
+    Complete,
+    /// How many were complete at its last barrier.
+    AtBarrier,
 }
 
-pub(crate) const COUNTERS: usize = 2;
+pub(crate) const COUNTERS: usize = 5;
 
 /// Runs a thread.
 pub(crate) struct Exec<'a> {
@@ -344,7 +358,7 @@ impl Exec<'_> {
                     .collect();
             }
             op if op.aborts() => return Vec::new(),
-            op if op.has(Tag::Asynchronous) || op.has(Tag::Mbarrier) => {
+            op if is_unknown(op) => {
                 self.unknown(
                     at,
                     "an asynchronous operation, or one on an mbarrier object",
@@ -378,7 +392,8 @@ impl Exec<'_> {
                 };
                 state.regs[usize::from(dst.0)] = self.free(at, bit);
             }
-            Op::Mark { .. } | Op::Give { .. } => {}
+            Op::Mark { mark, .. } => self.groups(mark, &mut state),
+            Op::Give { .. } => {}
             Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
                 self.unknown(at, "a call of the runtime");
             }
@@ -404,7 +419,25 @@ impl Exec<'_> {
         });
     }
 
-    fn counter(&self, counter: Counter) -> usize {
+    /// Counts groups of copies. A wait makes all but the latest ones complete.
+    fn groups(&mut self, mark: &Mark, state: &mut State) {
+        let tags = &mark.tags;
+        if tags.has_any(&[Tag::Bulk, Tag::Wgmma]) {
+            return;
+        }
+        let groups = self.counter(Counter::Groups);
+        if tags.has(Tag::CommitGroup) {
+            let one = self.terms.int(1);
+            state.regs[groups] = self.terms.plus(state.regs[groups], one);
+        }
+        if let (true, Some(pending)) = (tags.has(Tag::WaitGroup), mark.pending) {
+            let complete = self.counter(Counter::Complete);
+            let pending = self.terms.int(-i64::from(pending));
+            state.regs[complete] = self.terms.plus(state.regs[groups], pending);
+        }
+    }
+
+    pub(crate) fn counter(&self, counter: Counter) -> usize {
         self.program.threads[0].regs.len() + counter as usize
     }
 
@@ -434,6 +467,9 @@ impl Exec<'_> {
                 order: at,
             });
         }
+        let (complete, known) = (Counter::Complete, Counter::AtBarrier);
+        let (complete, known) = (self.counter(complete), self.counter(known));
+        state.regs[known] = state.regs[complete];
         let regions = self.program.dialect.row().regions;
         let orders = |tag: Tag| !regions || barrier.arrive.has(tag);
         let one = self.terms.int(1);
@@ -475,6 +511,9 @@ impl Exec<'_> {
                     Space::Shared => Counter::Shared,
                     _ => Counter::Global,
                 });
+                let groups = state.regs[self.counter(Counter::Groups)];
+                let complete = [Counter::Complete, Counter::AtBarrier];
+                let complete = complete.map(|counter| state.regs[self.counter(counter)]);
                 let strong = access.tags.has(Tag::Atomic) || is_strong(&access.tags, self.program);
                 self.found.accesses.push(AccessAt {
                     guard: self.terms.and(vec![state.guard, cond]),
@@ -486,8 +525,11 @@ impl Exec<'_> {
                     bytes: access.ty.bytes(),
                     interval: state.regs[counter],
                     kind: counter - self.program.threads[0].regs.len(),
+                    copy: { access.tags.has(Tag::Asynchronous) }.then_some(groups),
+                    complete,
                     iterations: self.outer.clone(),
                     at: self.origin[at],
+                    order: at,
                 });
             }
             let constant = readable && !space.is_local() && !self.written[usize::from(object.0)];
@@ -528,6 +570,8 @@ impl Exec<'_> {
         let (yes, zero) = (self.terms.int(1), self.terms.int(0));
         match *self.terms.node(address) {
             Node::Address(loc) => Some(vec![(yes, loc, zero)]),
+            // An address that is not aligned is none.
+            Node::Const(0) => Some(Vec::new()),
             Node::Cast(ty, inner) if ty.bits >= 32 => self.places(inner),
             Node::Ite(cond, a, b) => {
                 let not = self.terms.not(cond);
@@ -624,6 +668,25 @@ impl Exec<'_> {
     pub(crate) fn is_zero(&mut self, v: Term) -> Term {
         let zero = self.terms.int(0);
         self.terms.cmp(CmpOp::Eq, Ty::WORD, v, zero)
+    }
+}
+
+/// Whether a micro-op is one of an asynchronous operation that is not modelled. Copies that belong to
+/// groups of `cp.async` are.
+fn is_unknown(op: &Op) -> bool {
+    let not_modelled = [
+        Tag::Mbarrier,
+        Tag::AsyncProxy,
+        Tag::TensormapProxy,
+        Tag::Wgmma,
+        Tag::LaunchControl,
+    ];
+    match op {
+        Op::Mark { .. } => op.has_any(&[Tag::Mbarrier, Tag::Asynchronous]),
+        Op::Load { .. } | Op::Store { .. } => {
+            op.has(Tag::Mbarrier) || (op.has(Tag::Asynchronous) && op.has_any(&not_modelled))
+        }
+        _ => op.has_any(&[Tag::Mbarrier, Tag::Asynchronous]),
     }
 }
 

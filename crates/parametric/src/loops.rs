@@ -13,11 +13,12 @@
 
 use std::collections::BTreeMap;
 
-use program::{BinOp, CmpOp, Ty};
+use program::tags::Tag;
+use program::{BinOp, CmpOp, Instr, Ty};
 use rustc_hash::FxHashMap;
 
-use crate::exec::{BarrierAt, COUNTERS, Exec, Growth, State};
-use crate::term::{Level, Node, Origin, Symbol, Term, range_of};
+use crate::exec::{BarrierAt, Counter, Exec, Growth, State};
+use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, range_of};
 
 /// How many iterations a loop may have.
 const MOST: i128 = (1 << 31) - 1;
@@ -100,8 +101,13 @@ impl Exec<'_> {
             .map(|r| usize::from(r.0))
             .collect();
         if code.iter().any(|instr| instr.op.barrier().is_some()) {
-            let first = self.program.threads[0].regs.len();
-            all.extend(first..first + COUNTERS);
+            let counters = [Counter::Shared, Counter::Global, Counter::AtBarrier];
+            all.extend(counters.map(|counter| self.counter(counter)));
+        }
+        let counts = |instr: &Instr| instr.op.has_any(&[Tag::CommitGroup, Tag::WaitGroup]);
+        if code.iter().any(counts) {
+            let counters = [Counter::Groups, Counter::Complete];
+            all.extend(counters.map(|counter| self.counter(counter)));
         }
         all.sort_unstable();
         all.dedup();
@@ -164,10 +170,7 @@ impl Exec<'_> {
             closed: FxHashMap::default(),
         };
         if let Some(back) = &back {
-            for (n, symbol) in shape.changing.clone() {
-                let closed = self.closed(&shape, symbol, shape.entry.regs[n], back.regs[n]);
-                shape.closed.insert(symbol, closed);
-            }
+            self.close(&mut shape, &back.regs);
             shape.goes_on = self.terms.replace(back.guard, &shape.closed);
         } else {
             for (n, symbol) in &shape.changing {
@@ -198,11 +201,74 @@ impl Exec<'_> {
         self.terms.add(Node::Symbol(id, args))
     }
 
+    /// Finds what values are at the start of an iteration, given what they are behind one.
+    fn close(&mut self, shape: &mut Shape, after: &[Term]) {
+        let mut open = Vec::new();
+        for (n, symbol) in shape.changing.clone() {
+            match self.closed(shape, symbol, shape.entry.regs[n], after[n]) {
+                Some(closed) => {
+                    shape.closed.insert(symbol, closed);
+                }
+                None => open.push((n, symbol)),
+            }
+        }
+        // What does not depend on itself is what the iteration before has made of the others.
+        loop {
+            let before = open.len();
+            for (n, symbol) in std::mem::take(&mut open) {
+                match self.carried(shape, shape.entry.regs[n], after[n]) {
+                    Some(closed) => {
+                        shape.closed.insert(symbol, closed);
+                    }
+                    None => open.push((n, symbol)),
+                }
+            }
+            if open.len() == before {
+                break;
+            }
+        }
+        for (n, symbol) in open {
+            let value = self.any_value(shape, symbol, shape.entry.regs[n], after[n]);
+            shape.closed.insert(symbol, value);
+        }
+    }
+
+    /// The value at the start of an iteration of what each iteration makes anew from values that are
+    /// known at its start.
+    fn carried(&mut self, shape: &Shape, from: Term, after: Term) -> Option<Term> {
+        let mut is_known = true;
+        self.terms.visit(&[after], &mut |t| {
+            let changes = shape.changing.iter().any(|(_, s)| *s == t);
+            is_known &= !changes || shape.closed.contains_key(&t);
+        });
+        if !is_known || !self.closes(shape, after) {
+            return None;
+        }
+        let k = shape.iteration;
+        let after = self.terms.replace(after, &shape.closed);
+        let one = self.terms.int(-1);
+        let before = self.terms.plus(k, one);
+        let after = self
+            .terms
+            .replace(after, &FxHashMap::from_iter([(k, before)]));
+        let first = self.is_zero(k);
+        Some(self.terms.ite(first, from, after))
+    }
+
+    /// Whether all free symbols of a term are those of values that change in a loop.
+    fn closes(&self, shape: &Shape, t: Term) -> bool {
+        let free = |(t, id): &(Term, SymbolId)| {
+            let changes = shape.changing.iter().any(|(_, s)| s == t);
+            !changes && self.terms.symbol(*id).origin == Origin::Free
+        };
+        !self.terms.symbols_in(&[t]).iter().any(free)
+    }
+
     /// The value at the start of iteration `k` of what begins as `from`, and is `after` behind an
-    /// iteration at whose start it is `symbol`.
-    fn closed(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Term {
+    /// iteration at whose start it is `symbol`; `None`: that is no recurrence.
+    fn closed(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Option<Term> {
         if after == symbol {
-            return from;
+            return Some(from);
         }
         let k = shape.iteration;
         let own = |exec: &Self, t: Term| {
@@ -237,8 +303,96 @@ impl Exec<'_> {
         if let Some((op, ty, by)) = plain
             && let Some(closed) = self.recurrence(shape, (op, ty), from, by)
         {
-            return cast.map_or(closed, |ty| self.terms.cast(ty, closed));
+            return Some(cast.map_or(closed, |ty| self.terms.cast(ty, closed)));
         }
+        self.cyclic(shape, symbol, from, after)
+    }
+
+    /// A value that comes back to itself: `(v + c) % n`, `v ^ c`, `1 - v`, `v + 1 == n ? 0 : v + 1`.
+    fn cyclic(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Option<Term> {
+        let k = shape.iteration;
+        let constant = |exec: &Self, t: Term| exec.terms.constant(t).filter(|v| *v > 0);
+        // A conversion keeps a value that never leaves its type.
+        let is_it = |exec: &Self, t: Term| match *exec.terms.node(t) {
+            Node::Cast(ty, inner) => ty.bits >= 32 && inner == symbol,
+            _ => t == symbol,
+        };
+        // The number that is added.
+        let step = |exec: &Self, t: Term| match *exec.terms.node(t) {
+            _ if range_of(Ty::S32).1 < exec.terms.range(from).1 => None,
+            Node::Bin(BinOp::Add, ty, a, b) if is_it(exec, a) => Some((ty, constant(exec, b)?)),
+            Node::Bin(BinOp::Add, ty, a, b) if is_it(exec, b) => Some((ty, constant(exec, a)?)),
+            _ => None,
+        };
+        let is_zero = |exec: &Self, t: Term| exec.terms.constant(t) == Some(0);
+        let (ty, by, size) = match *self.terms.node(after) {
+            Node::Bin(BinOp::Rem, _, a, n) => {
+                let (ty, by) = step(self, a)?;
+                (ty, by, constant(self, n)?)
+            }
+            Node::Bin(BinOp::And, _, a, n) => {
+                let (ty, by) = step(self, a)?;
+                let size = constant(self, n)? + 1;
+                (ty, by, Some(size).filter(|n| n & (n - 1) == 0)?)
+            }
+            Node::Ite(cond, a, b) => {
+                let Node::Cmp(op, _, x, n) = *self.terms.node(cond) else {
+                    return None;
+                };
+                let next = match op {
+                    CmpOp::Eq if is_zero(self, a) => b,
+                    CmpOp::Ne if is_zero(self, b) => a,
+                    _ => return None,
+                };
+                let (ty, by) = step(self, next)?;
+                let last = match is_it(self, x) {
+                    true => constant(self, n)? + 1,
+                    false if x == next => constant(self, n)?,
+                    false => return None,
+                };
+                (ty, Some(by).filter(|by| *by == 1)?, last)
+            }
+            Node::Bin(op @ (BinOp::Xor | BinOp::Sub), ty, a, b) => {
+                let (other, own) = match op {
+                    BinOp::Xor if is_it(self, a) => (b, a),
+                    _ => (a, b),
+                };
+                let (of, range) = (range_of(ty), self.terms.range(from));
+                let fits = of.0 <= range.0 && range.1 <= of.1;
+                self.terms
+                    .constant(other)
+                    .filter(|_| fits && is_it(self, own))?;
+                let swapped = self.terms.bin(op, ty, other, from);
+                return Some(self.every_other(k, from, swapped));
+            }
+            Node::Cmp(CmpOp::Eq, _, a, b) if is_it(self, a) && is_zero(self, b) => {
+                let (truth, not) = (self.terms.truth(from), self.is_zero(from));
+                return (truth == from).then(|| self.every_other(k, from, not));
+            }
+            _ => return None,
+        };
+        let range = self.terms.range(from);
+        if size > 1 << 20 || by > size || range.0 < 0 || range.1 >= i128::from(size) {
+            return None;
+        }
+        let (by, size) = (self.terms.int(by), self.terms.int(size));
+        let sum = self.terms.bin(BinOp::Mul, Ty::WORD, by, k);
+        let sum = self.terms.plus(from, sum);
+        let value = self.terms.bin(BinOp::Rem, Ty::WORD, sum, size);
+        Some(self.terms.cast(ty, value))
+    }
+
+    /// The first value in even iterations, the second one in odd ones.
+    fn every_other(&mut self, k: Term, even: Term, odd: Term) -> Term {
+        let two = self.terms.int(2);
+        let rest = self.terms.bin(BinOp::Rem, Ty::WORD, k, two);
+        let is_even = self.is_zero(rest);
+        self.terms.ite(is_even, even, odd)
+    }
+
+    /// A value of which no more is known than whether threads share it.
+    fn any_value(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Term {
+        let k = shape.iteration;
         let level = match *self.terms.node(symbol) {
             Node::Symbol(id, _) => self.terms.symbol(id).level,
             _ => Level::Thread,
@@ -348,8 +502,7 @@ impl Exec<'_> {
 
     /// Notes the counters of barriers that grow by what is not the same in all iterations.
     fn growths(&mut self, shape: &Shape, head: &State, back: &State) {
-        let first = self.program.threads[0].regs.len();
-        for n in first..first + COUNTERS {
+        for n in [Counter::Shared, Counter::Global].map(|counter| self.counter(counter)) {
             let before = head.regs[n];
             let Node::Symbol(counter, args) = self.terms.node(before).clone() else {
                 continue;

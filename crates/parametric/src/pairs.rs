@@ -13,6 +13,9 @@
 //!   (`conflicting` in `models/ptx.cat`, `models/cuda-base.cat`, `models/opencl-base.cat`).
 //! - *Morally strong*: both atomic, of the same size, each in the scope of the other: no race
 //!   ([`exclude`]).
+//! - *Asynchronous copies*: an access of a copy by `cp.async` comes behind what its thread did before,
+//!   and before a wait for its group (`starts`, `group-done` in `models/ptx.cat`). So it is in no
+//!   barrier interval, and may race with its own thread.
 //! - *Synchronizes by barrier*: what comes before a barrier of a block happens before what comes
 //!   behind it, in memory that the barrier orders.
 
@@ -29,6 +32,8 @@ use program::{CmpOp, Space, Ty};
 /// How two threads stand to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Together {
+    /// One thread: an asynchronous copy that it has begun, and another access of it.
+    Thread,
     /// Different threads of one block.
     Block,
     /// Threads of different blocks.
@@ -39,7 +44,7 @@ impl Together {
     /// The narrowest scope that holds both.
     fn scope(self) -> Scope {
         match self {
-            Together::Block => Scope::Cta,
+            Together::Thread | Together::Block => Scope::Cta,
             Together::Grid => Scope::Gpu,
         }
     }
@@ -70,13 +75,18 @@ pub fn exclude(a: &AccessAt, b: &AccessAt, together: Together) -> bool {
 /// Whether two accesses conflict where they overlap.
 pub fn conflict(a: &AccessAt, b: &AccessAt, together: Together, space: Space) -> bool {
     let writes = a.does != Does::Reads || b.does != Does::Reads;
-    let shared = together == Together::Block || space != Space::Shared;
+    let shared = match together {
+        Together::Thread => a.copy.is_some() || b.copy.is_some(),
+        Together::Block => true,
+        Together::Grid => space != Space::Shared,
+    };
     writes && shared && a.object == b.object && !exclude(a, b, together)
 }
 
 /// The symbols of two threads, the same in all questions: so equal questions have equal terms.
 #[derive(Debug)]
 pub struct Sides {
+    thread: [Renaming; 2],
     block: [Renaming; 2],
     grid: [Renaming; 2],
 }
@@ -85,6 +95,7 @@ impl Default for Sides {
     fn default() -> Sides {
         let of = |together| [0, 1].map(|which| Renaming::new(together, which));
         Sides {
+            thread: of(Together::Thread),
             block: of(Together::Block),
             grid: of(Together::Grid),
         }
@@ -113,7 +124,7 @@ impl Renaming {
     fn symbol(&mut self, terms: &mut Terms, id: SymbolId) -> SymbolId {
         let symbol = terms.symbol(id).clone();
         let own = match symbol.level {
-            Level::Thread => true,
+            Level::Thread => self.together != Together::Thread,
             Level::Block => self.together == Together::Grid,
             Level::Grid => symbol.origin == Origin::Iteration,
         };
@@ -165,6 +176,7 @@ impl<'a> Two<'a> {
             setting: &run.setting,
             behaviour: &run.behaviour,
             sides: match together {
+                Together::Thread => &mut run.sides.thread,
                 Together::Block => &mut run.sides.block,
                 Together::Grid => &mut run.sides.grid,
             },
@@ -184,6 +196,7 @@ impl<'a> Two<'a> {
             }
         }
         let coordinates = match self.sides[0].together {
+            Together::Thread => return all,
             Together::Block => self.setting.local.clone(),
             Together::Grid => self.setting.group.clone(),
         };
@@ -230,6 +243,73 @@ impl<'a> Two<'a> {
         self.terms.or(ways)
     }
 
+    /// The same of two accesses of which one is an asynchronous copy, or both are. Such a copy comes
+    /// before what is behind a barrier that its thread comes to after a wait for the copy.
+    fn copied(&mut self, pair: [&AccessAt; 2], intervals: [Term; 2]) -> Term {
+        // The barriers of a thread that has ended order nothing; this is not looked into.
+        if !self.behaviour.exits.is_empty() {
+            return self.terms.int(1);
+        }
+        let mut open = Vec::new();
+        for which in 0..2 {
+            let before = match pair[which].copy {
+                None => {
+                    let (own, other) = (intervals[which], intervals[1 - which]);
+                    self.terms.cmp(CmpOp::Lt, Ty::WORD, own, other)
+                }
+                Some(group) => {
+                    let group = self.of(which, group);
+                    let complete = self.complete_at(which, pair[1 - which]);
+                    self.terms.cmp(CmpOp::Lt, Ty::WORD, group, complete)
+                }
+            };
+            open.push(self.terms.not(before));
+        }
+        self.terms.and(open)
+    }
+
+    /// How many groups of copies of a thread were complete at the last barrier before an access of
+    /// the other one. Both come to that barrier in the same iterations, or else threads part.
+    fn complete_at(&mut self, which: usize, other: &AccessAt) -> Term {
+        let complete = self.of(which, other.complete[1]);
+        let mut by = FxHashMap::default();
+        for t in &other.iterations {
+            let (own, others) = (self.of(which, *t), self.of(1 - which, *t));
+            by.insert(own, others);
+        }
+        self.terms.replace(complete, &by)
+    }
+
+    /// That a copy of a thread is not complete at a later access of the thread.
+    fn own_copy(&mut self, pair: [&AccessAt; 2]) -> Term {
+        let mut ways = Vec::new();
+        for which in 0..2 {
+            let (own, other) = (pair[which], pair[1 - which]);
+            let Some(group) = own.copy else { continue };
+            let group = self.of(which, group);
+            let complete = self.of(1 - which, other.complete[0]);
+            let open = self.terms.cmp(CmpOp::Le, Ty::WORD, complete, group);
+            let earlier = self.earlier(which, own, other);
+            ways.push(self.terms.and(vec![open, earlier]));
+        }
+        self.terms.or(ways)
+    }
+
+    /// That an access of the thread comes before another one in program order.
+    fn earlier(&mut self, which: usize, own: &AccessAt, other: &AccessAt) -> Term {
+        let pairs = own.iterations.iter().zip(&other.iterations);
+        let shared: Vec<Term> = pairs.take_while(|(x, y)| x == y).map(|(x, _)| *x).collect();
+        let mut earlier = self.terms.int(i64::from(own.order < other.order));
+        for t in shared.into_iter().rev() {
+            let (x, y) = (self.of(which, t), self.of(1 - which, t));
+            let before = self.terms.cmp(CmpOp::Lt, Ty::WORD, x, y);
+            let same = self.terms.cmp(CmpOp::Eq, Ty::WORD, x, y);
+            let inside = self.terms.and(vec![same, earlier]);
+            earlier = self.terms.or(vec![before, inside]);
+        }
+        earlier
+    }
+
     fn places(&mut self) -> [Vec<(String, Term)>; 2] {
         let places = self.setting.places.clone();
         [0, 1].map(|which| {
@@ -258,7 +338,12 @@ pub(crate) fn race(run: &mut Run, (a, b): (&AccessAt, &AccessAt), together: Toge
     conditions.push(overlap(two.terms, (x, a.bytes), (y, b.bytes)));
     let intervals =
         (together == Together::Block).then(|| [two.of(0, a.interval), two.of(1, b.interval)]);
-    let unordered = intervals.map(|intervals| two.unordered((a, b), intervals));
+    let has_copy = a.copy.is_some() || b.copy.is_some();
+    let unordered = match intervals {
+        Some(intervals) if has_copy => Some(two.copied([a, b], intervals)),
+        Some(intervals) => Some(two.unordered((a, b), intervals)),
+        None => (together == Together::Thread).then(|| two.own_copy([a, b])),
+    };
     let pairs = a.iterations.iter().zip(&b.iterations);
     let shared = pairs.take_while(|(x, y)| x == y);
     let shared: Vec<Term> = shared.map(|(x, _)| *x).collect();

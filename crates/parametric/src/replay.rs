@@ -10,7 +10,9 @@ use engine::skeleton::signature::signature;
 use engine::{Engine, Limits as ExactLimits};
 use front::litmus::form::{Launch, at};
 use program::litmus::LitmusTest;
-use program::{CmpOp, Dialect, Expr, Instr, LocId, LocationKind, NdRange, Op, Ty, WorkItem};
+use program::{
+    CmpOp, Dialect, Expr, Instr, LocId, LocationKind, NdRange, Op, Program, Ty, WorkItem,
+};
 use verdict::Verdict;
 use why::Session;
 
@@ -55,7 +57,7 @@ const PLANES: [[u64; 2]; 4] = [[1, 2], [2, 2], [1, 4], [2, 4]];
 const MOST_ELEMENTS: [usize; 4] = [64, 1024, 8192, 65_536];
 
 /// Arguments are at most so large where the threads can meet with such.
-const SMALL: [Option<i64>; 2] = [Some(16), None];
+const SMALL: [Option<i64>; 3] = [Some(4), Some(16), None];
 
 /// The launches to try, smallest first.
 fn launches(kernel: Kernel<'_>, sizes: Sizes) -> Vec<Sizes> {
@@ -122,7 +124,7 @@ pub(crate) fn replay(
             .into_iter()
             .find_map(|most| meeting(kernel, &mut run, property, apart, (None, most)));
         let Some(meeting) = meeting else { continue };
-        if property == Property::Race {
+        if property == Property::Race && apart.together != Together::Thread {
             let left = end.saturating_duration_since(Instant::now());
             let way = (Way::Short(apart), left);
             if let Ok((launch, answer)) = exact(kernel, property, sizes, &meeting, way)
@@ -164,7 +166,8 @@ fn two_threads(
     apart: &Apart,
     end: Instant,
 ) -> Option<(String, Box<verdict::Answer>)> {
-    if property != Property::Race || sizes.any_arguments {
+    let is_one = apart.together == Together::Thread;
+    if property != Property::Race || sizes.any_arguments || is_one {
         return None;
     }
     let mut run = run(kernel.form, sizes).ok()?;
@@ -210,13 +213,9 @@ fn meeting(
             let at = |n: usize| accesses.iter().filter(move |a| a.at == apart.at[n]);
             for a in at(0) {
                 for b in at(1).filter(|b| b.object == a.object) {
-                    for together in [Together::Block, Together::Grid] {
-                        if together == apart.together {
-                            let question = race(run, (a, b), together);
-                            let object = &kernel.form.test.program.location(a.object).name;
-                            questions.push((question, object.clone()));
-                        }
-                    }
+                    let question = race(run, (a, b), apart.together);
+                    let object = &kernel.form.test.program.location(a.object).name;
+                    questions.push((question, object.clone()));
                 }
             }
         }
@@ -300,8 +299,10 @@ fn bare(name: &str) -> &str {
 }
 
 /// The model that a kernel is held against.
-fn model(dialect: Dialect) -> &'static str {
-    match dialect {
+fn model(program: &Program) -> &'static str {
+    match program.dialect {
+        // The model of CUDA C++ has no word for these.
+        Dialect::Cuda if program.asynchronous().is_some() => "ptx",
         Dialect::Cuda => "cuda",
         Dialect::OpenCl => "opencl",
         _ => "ptx",
@@ -431,7 +432,7 @@ fn launched(
             None => return Err("the two threads depend on what others write".into()),
         },
     }
-    let name = model(test.program.dialect);
+    let name = model(&test.program);
     let model = match load_shipped(name, &signature()) {
         Some(Ok(model)) => model,
         _ => return Err(format!("the model `{name}` cannot be read")),

@@ -102,6 +102,9 @@ pub struct Terms {
     pub may_overflow: bool,
 }
 
+/// Objects begin at multiples of 2 to this power.
+const ALIGNED: u32 = 4;
+
 /// The numbers of a type.
 pub fn range_of(ty: Ty) -> (i128, i128) {
     let bits = u32::from(ty.bits.min(64));
@@ -288,9 +291,34 @@ impl Terms {
                 return self.int(0);
             }
             (BinOp::Sub | BinOp::Xor, None, None) if a == b => return self.int(0),
+            (BinOp::And, _, Some(mask)) if mask > 0 && mask < 1 << self.zeros(a) => {
+                return self.int(0);
+            }
             _ => {}
         }
         self.add(Node::Bin(op, ty, a, b))
+    }
+
+    /// How many of the lowest bits of a term are seen to be 0.
+    fn zeros(&self, t: Term) -> u32 {
+        match *self.node(t) {
+            Node::Const(v) => v.trailing_zeros().min(62),
+            Node::Address(_) => ALIGNED,
+            Node::Bin(BinOp::Add | BinOp::Sub | BinOp::Or | BinOp::Xor, _, a, b) => {
+                self.zeros(a).min(self.zeros(b))
+            }
+            Node::Bin(BinOp::And, _, a, b) => self.zeros(a).max(self.zeros(b)),
+            Node::Bin(BinOp::Mul, ty, a, b) => {
+                (self.zeros(a) + self.zeros(b)).min(u32::from(ty.bits) - 2)
+            }
+            Node::Bin(BinOp::Shl, ty, a, b) => match self.constant(b) {
+                Some(n @ 0..64) => (self.zeros(a) + n as u32).min(u32::from(ty.bits) - 2),
+                _ => self.zeros(a),
+            },
+            Node::Ite(_, a, b) => self.zeros(a).min(self.zeros(b)),
+            Node::Cast(_, a) => self.zeros(a).min(30),
+            _ => 0,
+        }
     }
 
     /// A comparison, as far as it can be decided.

@@ -174,7 +174,7 @@ fn pair<'c>(
         is_named(&program.threads[which].code[arrival.at], n, apart)
     };
     let interval = |arrival: &Arrival| match apart.together {
-        Together::Block => arrival.barriers,
+        Together::Thread | Together::Block => arrival.barriers,
         Together::Grid => 0,
     };
     let mut seen: FxHashMap<(usize, LocId, i64), Vec<&Arrival>> = FxHashMap::default();
