@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::eval::{Assignment, Eval};
 use super::execution::Execution;
+use super::facts::Facts;
 use super::query::FinalState;
-use super::task::Task;
 use program::CmpOp;
 use program::litmus::{Atom, Observable, Prop};
 use program::memory::CellId;
@@ -28,29 +28,30 @@ type Numbers = BTreeMap<CellId, BTreeSet<i64>>;
 
 /// The proposition that every observable has a value that executions compute. `consistent` are the
 /// final states of consistent executions, and `executions` are some of these.
-pub fn computed(task: &Task<'_>, consistent: &[FinalState], executions: &[Execution]) -> Prop {
-    let mut numbers = numbers(task);
+pub fn computed(facts: &Facts<'_>, consistent: &[FinalState], executions: &[Execution]) -> Prop {
+    let mut numbers = numbers(facts);
     executions
         .iter()
-        .for_each(|execution| written(task, execution, &mut numbers));
+        .for_each(|execution| written(facts, execution, &mut numbers));
     Prop::And(
-        task.observed
+        facts
+            .observed
             .iter()
             .enumerate()
             .map(|(i, &o): (usize, &Observable)| {
-                let ty = task.observable_ty(o);
+                let ty = facts.observable_ty(o);
                 let mut values: BTreeSet<i64> =
                     consistent.iter().map(|state| ty.wrap(state[i])).collect();
-                values.extend(come_to(task, &numbers, o).into_iter().map(|v| ty.wrap(v)));
-                let values = values.into_iter().map(|v| equals(task, o, v));
+                values.extend(come_to(facts, &numbers, o).into_iter().map(|v| ty.wrap(v)));
+                let values = values.into_iter().map(|v| equals(facts, o, v));
                 Prop::Or(values.collect())
             })
             .collect(),
     )
 }
 
-fn numbers(task: &Task<'_>) -> Numbers {
-    let (sk, mut numbers) = (&task.sk, Numbers::new());
+fn numbers(facts: &Facts<'_>) -> Numbers {
+    let (sk, mut numbers) = (&facts.sk, Numbers::new());
     for (e, event) in sk
         .events
         .iter()
@@ -60,7 +61,7 @@ fn numbers(task: &Task<'_>) -> Numbers {
         let Some(value) = event.value.and_then(|value| sk.pool.as_const(value)) else {
             continue;
         };
-        for cell in &task.domains.cells[e] {
+        for cell in &facts.domains.cells[e] {
             numbers
                 .entry(sk.memory.cell(*cell).memory)
                 .or_default()
@@ -71,13 +72,13 @@ fn numbers(task: &Task<'_>) -> Numbers {
 }
 
 /// Adds the values that an execution writes.
-fn written(task: &Task<'_>, execution: &Execution, numbers: &mut Numbers) {
+fn written(facts: &Facts<'_>, execution: &Execution, numbers: &mut Numbers) {
     let known = execution.known();
-    let mut eval = Eval::new(&task.sk, &known);
+    let mut eval = Eval::new(&facts.sk, &known);
     for e in execution
         .executed
         .iter()
-        .filter(|&e| task.sk.events[e].is_write())
+        .filter(|&e| facts.sk.events[e].is_write())
     {
         if let (Some(Some(cell)), Some(value)) = (eval.memory(e), eval.value(e)) {
             numbers.entry(cell).or_default().insert(value);
@@ -86,24 +87,24 @@ fn written(task: &Task<'_>, execution: &Execution, numbers: &mut Numbers) {
 }
 
 /// The proposition that an execution ends in a state.
-pub fn ends_in(task: &Task<'_>, state: &FinalState) -> Prop {
-    let values = task.observed.iter().zip(state);
-    Prop::And(values.map(|(&o, &v)| equals(task, o, v)).collect())
+pub fn ends_in(facts: &Facts<'_>, state: &FinalState) -> Prop {
+    let values = facts.observed.iter().zip(state);
+    Prop::And(values.map(|(&o, &v)| equals(facts, o, v)).collect())
 }
 
 /// The proposition that an observable has a value.
-fn equals(task: &Task<'_>, o: Observable, v: i64) -> Prop {
+fn equals(facts: &Facts<'_>, o: Observable, v: i64) -> Prop {
     Prop::Cmp(
         CmpOp::Eq,
-        task.observable_ty(o),
+        facts.observable_ty(o),
         Atom::Observable(o).into(),
         Atom::Const(v).into(),
     )
 }
 
 /// The numbers that an observable can take.
-fn come_to(task: &Task<'_>, numbers: &Numbers, o: Observable) -> BTreeSet<i64> {
-    let sk = &task.sk;
+fn come_to(facts: &Facts<'_>, numbers: &Numbers, o: Observable) -> BTreeSet<i64> {
+    let sk = &facts.sk;
     if let Some(cell) = sk.observed_cell(o) {
         return numbers.get(&cell).cloned().unwrap_or_default();
     }
@@ -117,7 +118,7 @@ fn come_to(task: &Task<'_>, numbers: &Numbers, o: Observable) -> BTreeSet<i64> {
         if let Some(value) = eval.term(term) {
             found.insert(value);
         } else if let Some(read) = eval.waits_for(term) {
-            let cells = task.domains.cells[read]
+            let cells = facts.domains.cells[read]
                 .iter()
                 .filter_map(|c| numbers.get(&sk.memory.cell(*c).memory));
             for value in cells.flatten().collect::<BTreeSet<_>>() {

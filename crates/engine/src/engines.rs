@@ -8,16 +8,16 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::Engine;
-use super::bounds::TaskBounds;
 use super::enumerate::{Enumerate, Patience};
 use super::execution::Execution;
+use super::facts::Facts;
+use super::facts::bounds::TaskBounds;
 use super::initial;
 use super::query::{Deadline, FinalState, Query, QueryResult};
 use super::replay::{self, Replay};
 use super::symbolic::{Backend, CircuitEstimate, Symbolic};
-use super::task::Task;
+use crate::facts::sums::settled;
 use crate::limits::Halt;
-use crate::sums::settled;
 use cat::algebra::gates::LARGEST;
 use program::options::Setting;
 use verdict::Reason;
@@ -70,7 +70,7 @@ struct WorkSize {
 /// A task with its engines.
 pub struct TaskEngines<'a> {
     /// The task.
-    pub task: Rc<Task<'a>>,
+    pub facts: Rc<Facts<'a>>,
     enumerate: Enumerate<'a>,
     /// Bounds before any choice: for executions in which all axioms hold and, once needed, for
     /// others.
@@ -112,16 +112,16 @@ impl Reply {
 
 impl<'a> TaskEngines<'a> {
     /// A task before any work.
-    pub fn new(task: Task<'a>) -> Self {
-        TaskEngines::with(task, WorkSize::default(), Default::default())
+    pub fn new(facts: Facts<'a>) -> Self {
+        TaskEngines::with(facts, WorkSize::default(), Default::default())
     }
 
     /// A task, after working out which of its values depend on memory before any write to it.
     ///
     /// # Errors
     /// Why this could not be worked out.
-    pub fn settled(mut task: Task<'a>, deadline: Deadline) -> Result<Self, Reason> {
-        let ask = |task: Task<'_>, query: &Query<'_>| match TaskEngines::new(task)
+    pub fn settled(mut facts: Facts<'a>, deadline: Deadline) -> Result<Self, Reason> {
+        let ask = |facts: Facts<'_>, query: &Query<'_>| match TaskEngines::new(facts)
             .ask(Engine::Auto, query, deadline)
             .0
         {
@@ -130,12 +130,12 @@ impl<'a> TaskEngines<'a> {
             Reply::Unknown(reason) => Err(reason),
             Reply::Defect(law) => Err(Reason::Engine(law)),
         };
-        let (unwritten, bounds) = initial::unwritten(&task, deadline.0, &ask)?;
-        task.unwritten = unwritten;
+        let (unwritten, bounds) = initial::unwritten(&facts, deadline.0, &ask)?;
+        facts.unwritten = unwritten;
         let starts = bounds.into_iter().map(Rc::new).collect();
         Ok(TaskEngines {
             starts,
-            ..TaskEngines::new(task)
+            ..TaskEngines::new(facts)
         })
     }
 
@@ -143,21 +143,21 @@ impl<'a> TaskEngines<'a> {
     /// execution. `None` if it has to be built anew.
     pub fn under(&self, set: &[Setting]) -> Option<Self> {
         Some(TaskEngines::with(
-            self.task.under(set)?,
+            self.facts.under(set)?,
             self.size,
             (self.seen.0.clone(), true),
         ))
     }
 
-    fn with(task: Task<'a>, size: WorkSize, seen: (Rc<RefCell<Vec<Execution>>>, bool)) -> Self {
-        let task = Rc::new(task);
+    fn with(facts: Facts<'a>, size: WorkSize, seen: (Rc<RefCell<Vec<Execution>>>, bool)) -> Self {
+        let facts = Rc::new(facts);
         TaskEngines {
-            enumerate: Enumerate::new(&task),
+            enumerate: Enumerate::new(&facts),
             starts: Vec::new(),
             symbolic: Vec::new(),
             size,
             seen,
-            task,
+            facts,
         }
     }
 
@@ -170,7 +170,7 @@ impl<'a> TaskEngines<'a> {
             .iter()
             .filter(|_| self.seen.1)
             .find_map(|execution| {
-                let replayed = replay::check(&self.task, execution, query).ok()?;
+                let replayed = replay::check(&self.facts, execution, query).ok()?;
                 Some((execution.clone(), replayed))
             })
     }
@@ -185,21 +185,21 @@ impl<'a> TaskEngines<'a> {
         let (said, who) = self.put_to(engine, query, deadline);
         let depends_on = match said {
             Reply::No => self
-                .task
+                .facts
                 .first_value(query.props.iter().map(|p| p.0), false),
             _ => None,
         };
         (depends_on.map_or(said, Reply::Unknown), who)
     }
 
-    /// As [`TaskEngines::ask`], with 0 in memory before any write to it.
+    /// As [`FactsEngines::ask`], with 0 in memory before any write to it.
     fn put_to(
         &mut self,
         engine: Engine,
         query: &Query<'_>,
         deadline: Deadline,
     ) -> (Reply, &'static str) {
-        if let Some(reason) = self.task.unknown(query.props.iter().map(|p| p.0), false) {
+        if let Some(reason) = self.facts.unknown(query.props.iter().map(|p| p.0), false) {
             return (Reply::Unknown(reason), engine.name());
         }
         let (found, who) = match engine {
@@ -240,12 +240,12 @@ impl<'a> TaskEngines<'a> {
                 Engine::Enumerate,
             )
         };
-        let events = self.task.sk.len();
+        let events = self.facts.sk.len();
         if !self.size.large && self.symbolic.is_empty() && events > FEW {
             let start = self.start(&query.axioms, deadline);
             self.size.expected = start.map_or_else(
                 |_| CircuitEstimate::default(),
-                |start| Symbolic::expected(&self.task, &start, SMALL),
+                |start| Symbolic::expected(&self.facts, &start, SMALL),
             );
             self.size.large = self.size.expected.values + self.size.expected.relations > SMALL;
         }
@@ -291,7 +291,7 @@ impl<'a> TaskEngines<'a> {
         match (yes, no, unknown) {
             // If values out of thin air continue without end, each engine sees another part of
             // them.
-            (Some((some, _)), Some(none), _) if !self.task.misses_values(&query.axioms) => {
+            (Some((some, _)), Some(none), _) if !self.facts.misses_values(&query.axioms) => {
                 Reply::Defect(format!(
                     "the engines differ: {} finds an execution, {} finds none",
                     some.name(),
@@ -310,8 +310,8 @@ impl<'a> TaskEngines<'a> {
             QueryResult::No => Reply::No,
             QueryResult::Unknown(reason) => Reply::Unknown(reason),
             QueryResult::Yes(execution) => {
-                let execution = settled(&self.task, *execution);
-                match replay::check(&self.task, &execution, query) {
+                let execution = settled(&self.facts, *execution);
+                match replay::check(&self.facts, &execution, query) {
                     Ok(replayed) => Reply::Yes(Box::new((execution, replayed))),
                     Err(law) => Reply::Defect(format!(
                         "a witness of the engine {} failed its replay: {law}",
@@ -331,9 +331,9 @@ impl<'a> TaskEngines<'a> {
     ) -> (Vec<FinalState>, Option<Halt>, &'static str) {
         let props = || query.props.iter().map(|p| p.0);
         if let Some(reason) = self
-            .task
+            .facts
             .unknown(props(), true)
-            .or_else(|| self.task.first_value(props(), true))
+            .or_else(|| self.facts.first_value(props(), true))
         {
             return (Vec::new(), Some(Halt::Undecided(reason)), engine.name());
         }
@@ -371,7 +371,7 @@ impl<'a> TaskEngines<'a> {
             }
             match &first {
                 Some((other, theirs))
-                    if *theirs != states && !self.task.misses_values(&query.axioms) =>
+                    if *theirs != states && !self.facts.misses_values(&query.axioms) =>
                 {
                     let law = format!(
                         "the engines differ in outcomes: only {}: {}; only {}: {}",
@@ -396,7 +396,7 @@ impl<'a> TaskEngines<'a> {
         let named = of
             .iter()
             .filter(|s| !not.contains(s))
-            .map(|s| self.task.name_state(s));
+            .map(|s| self.facts.name_state(s));
         named
             .map(|state| format!("{state:?}"))
             .collect::<Vec<_>>()
@@ -421,7 +421,7 @@ impl<'a> TaskEngines<'a> {
         )
     }
 
-    /// As [`TaskEngines::find`], for all final states.
+    /// As [`FactsEngines::find`], for all final states.
     fn states(
         &mut self,
         engine: Engine,
@@ -470,7 +470,7 @@ impl<'a> TaskEngines<'a> {
         } else {
             vec![false; axioms.len()]
         };
-        let start = Rc::new(TaskBounds::new(&self.task, &rested, deadline.0).ok_or(Reason::Time)?);
+        let start = Rc::new(TaskBounds::new(&self.facts, &rested, deadline.0).ok_or(Reason::Time)?);
         self.starts.push(start.clone());
         Ok(start)
     }
@@ -492,7 +492,7 @@ impl<'a> TaskEngines<'a> {
         });
         let at = self.symbolic.iter().position(is_of).unwrap_or_else(|| {
             self.symbolic
-                .push(Symbolic::new(&self.task, start.clone(), size, deadline));
+                .push(Symbolic::new(&self.facts, start.clone(), size, deadline));
             self.symbolic.len() - 1
         });
         Ok(&mut self.symbolic[at])
@@ -554,6 +554,7 @@ mod tests {
     use super::*;
     use crate::enumerate;
     use crate::skeleton::signature::signature;
+    use crate::task::Task;
     use cat::model::load_shipped;
 
     /// Two threads that each store to their own location, in turn with a fence, and read the
@@ -579,8 +580,9 @@ mod tests {
             let model = load_shipped("ptx", &signature())
                 .expect("shipped")
                 .expect("loads");
-            let mut prepared =
-                TaskEngines::new(Task::new(&test, &model, &[], 1, None).expect("a small test"));
+            let mut prepared = TaskEngines::new(
+                Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test"),
+            );
             let query = Query {
                 props: if all {
                     vec![]
@@ -642,10 +644,10 @@ mod tests {
             let model = load_shipped("ptx", &signature())
                 .expect("shipped")
                 .expect("loads");
-            let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
+            let facts = Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
             let props = vec![(test.condition.as_ref().expect("has one"), true)];
             enumerate::steps(
-                &task,
+                &facts,
                 &Query {
                     props,
                     ..Query::complete(&model)
@@ -697,10 +699,10 @@ mod tests {
             let model = load_shipped("ptx", &signature())
                 .expect("shipped")
                 .expect("loads");
-            let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
+            let facts = Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
             let props = vec![(test.condition.as_ref().expect("has one"), true)];
             let (steps, whole) = enumerate::steps(
-                &task,
+                &facts,
                 &Query {
                     props,
                     ..Query::complete(&model)
@@ -734,10 +736,10 @@ mod tests {
             let model = load_shipped("ptx", &signature())
                 .expect("shipped")
                 .expect("loads");
-            let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
+            let facts = Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
             let props = vec![(test.condition.as_ref().expect("has one"), true)];
             enumerate::steps(
-                &task,
+                &facts,
                 &Query {
                     props,
                     ..Query::complete(&model)
@@ -773,8 +775,9 @@ mod tests {
             .filter(|&&engine| engine != Engine::Enumerate)
         {
             let asked = |stack: usize| {
-                let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
-                let mut prepared = TaskEngines::new(task);
+                let facts =
+                    Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
+                let mut prepared = TaskEngines::new(facts);
                 let _share = stop::share(None, stack);
                 let (said, _) = prepared.ask(engine, &query, Deadline(None));
                 (matches!(said, Reply::Unknown(Reason::Time)), stop::spent())
@@ -802,8 +805,8 @@ mod tests {
         let model = load_shipped("ptx", &signature())
             .expect("shipped")
             .expect("loads");
-        let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
-        let mut prepared = TaskEngines::new(task);
+        let facts = Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
+        let mut prepared = TaskEngines::new(facts);
         let query = Query {
             props: vec![(test.condition.as_ref().expect("has one"), true)],
             ..Query::complete(&model)

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 
 use super::eval::Eval;
 use super::execution::Execution;
+use super::facts::Facts;
 use super::replay::Replay;
-use super::task::Task;
 use super::witness;
 use crate::skeleton::{Event, signature};
 use cat::algebra::Value;
@@ -29,17 +29,17 @@ use verdict::{Fault, FaultEvent, RacingPair};
 /// Describes the first events that one of `flags` marks outside `spared`. `races` are the flags
 /// that mean a data race.
 pub fn describe(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     execution: &Execution,
     replayed: &Replay,
     flags: &[usize],
     races: &[usize],
     spared: Option<&Rel>,
 ) -> Option<Fault> {
-    let model = task.model;
+    let model = facts.task.model;
     let &flag = flags
         .iter()
-        .find(|&&f| replayed.is_raised(task, f, spared))?;
+        .find(|&&f| replayed.is_raised(facts, f, spared))?;
     let races: Vec<NodeId> = races
         .iter()
         .flat_map(|&f| parts(model, model.flags[f].node))
@@ -47,7 +47,7 @@ pub fn describe(
         .collect();
     let found = first_marked(model, replayed, model.flags[flag].node, spared);
     let flag = model.flags[flag].name.clone();
-    let execution_shown = Some(witness::describe(task, execution, replayed));
+    let execution_shown = Some(witness::describe(facts, execution, replayed));
     let Some((node, name, events)) = found else {
         // A flag such as `~acyclic` marks no single pair.
         return Some(Fault {
@@ -62,37 +62,38 @@ pub fn describe(
             execution: execution_shown,
         });
     };
-    let place = common_memory(task, execution, &events);
+    let place = common_memory(facts, execution, &events);
     let object = place.map(|c| {
-        task.sk
+        facts
+            .sk
             .program
-            .location(task.sk.memory.cell(c).location.0)
+            .location(facts.sk.memory.cell(c).location.0)
             .name
             .clone()
     });
-    let place = place.map(|c| task.sk.memory.cell(c).name.clone());
+    let place = place.map(|c| facts.sk.memory.cell(c).name.clone());
     let clause = name
         .as_ref()
         .filter(|_| !races.contains(&node))
         .and_then(|name| words(model).remove(name));
     let mut why: Vec<String> = clause
         .into_iter()
-        .map(|clause| said(task, &events, &clause))
+        .map(|clause| said(facts, &events, &clause))
         .collect();
-    why.extend(met(task, execution, &events));
+    why.extend(met(facts, execution, &events));
     // If the model itself has words for it, two events at different places need no further reason.
     if why.is_empty() || place.is_some() && events.len() > 1 {
-        why.extend(reasons(task, node, &events, place.as_deref()));
+        why.extend(reasons(facts, node, &events, place.as_deref()));
     }
     if races.contains(&node) {
-        why.extend(apart_in_time(task, &events));
+        why.extend(apart_in_time(facts, &events));
     }
     let events = events
         .iter()
         .map(|&e| FaultEvent {
-            event: witness::event(task, execution, e),
-            noun: noun(task, &task.sk.events[e]),
-            at: witness::position(task, execution, e),
+            event: witness::event(facts, execution, e),
+            noun: noun(facts, &facts.sk.events[e]),
+            at: witness::position(facts, execution, e),
         })
         .collect();
     Some(Fault {
@@ -133,39 +134,39 @@ fn first_marked(
 }
 
 /// The memory that all of one or two events access.
-fn common_memory(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Option<CellId> {
+fn common_memory(facts: &Facts<'_>, execution: &Execution, events: &[usize]) -> Option<CellId> {
     let cells: Vec<_> = events
         .iter()
-        .map(|&e| witness::cell(task, execution, e))
+        .map(|&e| witness::cell(facts, execution, e))
         .collect();
     match cells.as_slice() {
-        [Some(a), Some(b)] if memory(task, *a) == memory(task, *b) => Some(memory(task, *a)),
-        [Some(a)] => Some(memory(task, *a)),
+        [Some(a), Some(b)] if memory(facts, *a) == memory(facts, *b) => Some(memory(facts, *a)),
+        [Some(a)] => Some(memory(facts, *a)),
         _ => None,
     }
 }
 
 /// The memory of a cell.
-fn memory(task: &Task<'_>, c: CellId) -> CellId {
-    task.sk.memory.cell(c).memory
+fn memory(facts: &Facts<'_>, c: CellId) -> CellId {
+    facts.sk.memory.cell(c).memory
 }
 
 /// Why the commands of two events can run at the same time, if both are commands of a host program.
-fn apart_in_time(task: &Task<'_>, events: &[usize]) -> Option<String> {
-    let (&[i, j], host) = (events, task.sk.program.host.as_deref()?) else {
+fn apart_in_time(facts: &Facts<'_>, events: &[usize]) -> Option<String> {
+    let (&[i, j], host) = (events, facts.sk.program.host.as_deref()?) else {
         return None;
     };
-    let [a, b] = [i, j].map(|e| task.sk.events[e].thread);
-    host.apart(&task.sk.program, a?, b?)
+    let [a, b] = [i, j].map(|e| facts.sk.events[e].thread);
+    host.apart(&facts.sk.program, a?, b?)
 }
 
 /// The pairs of events that one of `races` marks in an execution; a flag on single events yields
 /// none.
-pub fn pairs(task: &Task<'_>, replayed: &Replay, races: &[usize]) -> Vec<(usize, usize)> {
+pub fn pairs(facts: &Facts<'_>, replayed: &Replay, races: &[usize]) -> Vec<(usize, usize)> {
     let mut all = BTreeSet::new();
     for &flag in races {
         if let Some(Value::Rel(rel)) =
-            replayed.values[task.model.flags[flag].node.index()].as_deref()
+            replayed.values[facts.task.model.flags[flag].node.index()].as_deref()
         {
             all.extend(rel.iter().map(|(i, j)| (i.min(j), i.max(j))));
         }
@@ -174,35 +175,35 @@ pub fn pairs(task: &Task<'_>, replayed: &Replay, races: &[usize]) -> Vec<(usize,
 }
 
 /// Two events that race in an execution.
-pub fn racing(task: &Task<'_>, execution: &Execution, i: usize, j: usize) -> RacingPair {
-    let place = match [i, j].map(|e| witness::cell(task, execution, e)) {
+pub fn racing(facts: &Facts<'_>, execution: &Execution, i: usize, j: usize) -> RacingPair {
+    let place = match [i, j].map(|e| witness::cell(facts, execution, e)) {
         [Some(a), Some(b)] => {
-            let [a, b] = [a, b].map(|c| memory(task, c));
-            (a == b).then(|| task.sk.memory.cell(a).name.clone())
+            let [a, b] = [a, b].map(|c| memory(facts, c));
+            (a == b).then(|| facts.sk.memory.cell(a).name.clone())
         }
         _ => None,
     };
     let events = [i, j].map(|e| FaultEvent {
-        event: witness::event(task, execution, e),
-        noun: noun(task, &task.sk.events[e]),
+        event: witness::event(facts, execution, e),
+        noun: noun(facts, &facts.sk.events[e]),
         at: None,
     });
     RacingPair { place, events }
 }
 
 /// The model's clause about a relation, with the events filled in.
-fn said(task: &Task<'_>, events: &[usize], clause: &str) -> String {
+fn said(facts: &Facts<'_>, events: &[usize], clause: &str) -> String {
     let ends = [events.first(), events.last()].map(|e| {
-        e.map(|&e| &task.sk.events[e]).map_or(String::new(), |e| {
-            format!("{}'s {}", owner(task, e), noun(task, e))
+        e.map(|&e| &facts.sk.events[e]).map_or(String::new(), |e| {
+            format!("{}'s {}", owner(facts, e), noun(facts, e))
         })
     });
     clause.replace("{a}", &ends[0]).replace("{b}", &ends[1])
 }
 
 /// The state of an mbarrier object that a misused operation finds.
-fn met(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Option<String> {
-    let (sk, &[misuse]) = (&task.sk, events) else {
+fn met(facts: &Facts<'_>, execution: &Execution, events: &[usize]) -> Option<String> {
+    let (sk, &[misuse]) = (&facts.sk, events) else {
         return None;
     };
     let at = |e: usize| {
@@ -222,7 +223,7 @@ fn met(task: &Task<'_>, execution: &Execution, events: &[usize]) -> Option<Strin
         .rev()
         .filter(|_| sk.events[misuse].tags.has(Tag::Misuse))
         .find(of_object)?;
-    let cell = witness::cell(task, execution, read)?;
+    let cell = witness::cell(facts, execution, read)?;
     let value = Eval::new(sk, &execution.known()).value(read)?;
     Some(format!(
         "it finds in `{}`: {}",
@@ -294,24 +295,24 @@ fn named_parts(model: &Model, node: NodeId) -> Vec<String> {
 }
 
 /// Why the model objects: the excuses that the pair lacks, and the properties of the two events.
-fn reasons(task: &Task<'_>, node: NodeId, events: &[usize], place: Option<&str>) -> Vec<String> {
+fn reasons(facts: &Facts<'_>, node: NodeId, events: &[usize], place: Option<&str>) -> Vec<String> {
     let mut why = Vec::new();
-    let named = match &task.model.node(node).op {
+    let named = match &facts.task.model.node(node).op {
         // `[X]` marks the events of a set.
         NodeOp::IdentityOn(set) => *set,
         _ => node,
     };
-    if let NodeOp::Base(id) = task.model.node(named).op {
+    if let NodeOp::Base(id) = facts.task.model.node(named).op {
         let row = signature::row(id);
         why.push(format!("`{}`: {}", row.name, row.meaning()));
     }
     let [i, j] = *events else { return why };
-    let (a, b) = (&task.sk.events[i], &task.sk.events[j]);
+    let (a, b) = (&facts.sk.events[i], &facts.sk.events[j]);
     if let Some(place) = place {
         let writers: Vec<String> = [a, b]
             .iter()
             .filter(|e| e.is_write())
-            .map(|e| format!("{} writes", owner(task, e)))
+            .map(|e| format!("{} writes", owner(facts, e)))
             .collect();
         if !writers.is_empty() {
             why.push(format!(
@@ -319,17 +320,17 @@ fn reasons(task: &Task<'_>, node: NodeId, events: &[usize], place: Option<&str>)
                 writers.join(", ")
             ));
         }
-        access_reasons(task, a, b, &mut why);
+        access_reasons(facts, a, b, &mut why);
     } else {
         let (x, y) = (odd_tags(a, b), odd_tags(b, a));
         for (event, odd) in [(a, x), (b, y)] {
             if !odd.is_empty() {
-                let what = format!("{}'s {}", owner(task, event), noun(task, event));
+                let what = format!("{}'s {}", owner(facts, event), noun(facts, event));
                 why.push(format!("only {what} has {}", odd.join(", ")));
             }
         }
     }
-    let excuses: Vec<String> = excuses(task.model, node)
+    let excuses: Vec<String> = excuses(facts.task.model, node)
         .iter()
         .map(|n| format!("`{n}`"))
         .collect();
@@ -347,14 +348,14 @@ fn reasons(task: &Task<'_>, node: NodeId, events: &[usize], place: Option<&str>)
 }
 
 /// Reasons about two accesses: one is not atomic, or its scope does not include the other.
-fn access_reasons(task: &Task<'_>, a: &Event, b: &Event, why: &mut Vec<String>) {
+fn access_reasons(facts: &Facts<'_>, a: &Event, b: &Event, why: &mut Vec<String>) {
     let plain: Vec<&Event> = [a, b].into_iter().filter(|e| !is_atomic(e)).collect();
     match plain.as_slice() {
         [] => {}
         [one] => why.push(format!(
             "{}'s {} is not atomic",
-            owner(task, one),
-            noun(task, one)
+            owner(facts, one),
+            noun(facts, one)
         )),
         _ => why.push("neither is atomic".to_owned()),
     }
@@ -366,23 +367,23 @@ fn access_reasons(task: &Task<'_>, a: &Event, b: &Event, why: &mut Vec<String>) 
         let (Some(scope), Some(from), Some(to)) = (x.scope, x.thread, y.thread) else {
             continue;
         };
-        let (from, to) = (task.sk.program.thread(from), task.sk.program.thread(to));
+        let (from, to) = (facts.sk.program.thread(from), facts.sk.program.thread(to));
         if from.name != to.name && !from.place.same(&to.place, scope) {
             all_reach = false;
             why.push(format!(
                 "the scope of {}'s {}, `{}`, does not include {}{}",
                 from.name,
-                noun(task, x),
-                scope_word(task, scope),
+                noun(facts, x),
+                scope_word(facts, scope),
                 to.name,
-                elsewhere(&from.place, &to.place, scope, task.sk.program.dialect)
+                elsewhere(&from.place, &to.place, scope, facts.sk.program.dialect)
             ));
         }
     }
     if let (true, Some(x), Some(y)) = (all_reach, a.scope, b.scope)
         && x != y
     {
-        let (x, y) = (scope_word(task, x), scope_word(task, y));
+        let (x, y) = (scope_word(facts, x), scope_word(facts, y));
         why.push(format!(
             "their scopes include each other, but differ: `{x}` and `{y}`"
         ));
@@ -408,13 +409,13 @@ pub fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect) -> St
 }
 
 /// A scope as the dialect writes it.
-pub fn scope_word(task: &Task<'_>, scope: Scope) -> String {
-    task.sk.program.dialect.row().scope_word(scope)
+pub fn scope_word(facts: &Facts<'_>, scope: Scope) -> String {
+    facts.sk.program.dialect.row().scope_word(scope)
 }
 
 /// The performer of an event: the name of its thread, an agent of it, or `init`.
-pub fn owner(task: &Task<'_>, event: &Event) -> String {
-    let Some(thread) = event.thread.map(|t| &task.sk.program.thread(t).name) else {
+pub fn owner(facts: &Facts<'_>, event: &Event) -> String {
+    let Some(thread) = event.thread.map(|t| &facts.sk.program.thread(t).name) else {
         return "init".to_owned();
     };
     if event.is_asynchronous() {
@@ -425,8 +426,8 @@ pub fn owner(task: &Task<'_>, event: &Event) -> String {
 }
 
 /// The kind of event in a word or two.
-pub fn noun(task: &Task<'_>, event: &Event) -> String {
-    let plain = !task.sk.program.dialect.row().weak && event.is_memory() && !is_atomic(event);
+pub fn noun(facts: &Facts<'_>, event: &Event) -> String {
+    let plain = !facts.sk.program.dialect.row().weak && event.is_memory() && !is_atomic(event);
     let plain = if plain { "plain " } else { "" };
     let half = event.is_memory() && event.tags.has(Tag::Rmw);
     let word = if half {

@@ -19,9 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use super::execution::Execution;
+use super::facts::{Facts, UnwrittenReads, has_unknown};
 use super::query::Query;
-use super::task::{Task, UnwrittenReads, has_unknown};
-use crate::bounds::TaskBounds;
+use crate::facts::bounds::TaskBounds;
 use crate::skeleton::base::Base;
 use crate::skeleton::signature::{self, of_the_checker};
 use crate::skeleton::{Cond, Skeleton};
@@ -40,7 +40,7 @@ const MOST: usize = 16;
 /// A function that runs the engines: it returns an execution of the task that the query describes,
 /// if one exists.
 pub(crate) type Ask<'x> =
-    dyn for<'t> Fn(Task<'t>, &Query<'t>) -> Result<Option<Execution>, Reason> + 'x;
+    dyn for<'t> Fn(Facts<'t>, &Query<'t>) -> Result<Option<Execution>, Reason> + 'x;
 
 /// Whether this is the flag that marks these reads. It distinguishes threads that are otherwise
 /// alike.
@@ -54,40 +54,42 @@ pub(crate) fn is_ours(model: &Model, flag: usize) -> bool {
 /// # Errors
 /// Why this could not be worked out.
 pub(crate) fn unwritten(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     deadline: Option<Instant>,
     ask: &Ask<'_>,
 ) -> Result<(UnwrittenReads, Option<TaskBounds>), Reason> {
     let mut found = UnwrittenReads::default();
-    if !has_unknown(&task.sk.memory) {
+    if !has_unknown(&facts.sk.memory) {
         return Ok((found, None));
     }
-    let sk = &task.sk;
+    let sk = &facts.sk;
     let initial = EventSet::from_fn(sk.len(), |e| {
         let e = e.index();
         sk.events[e].thread.is_none()
-            && task.surely_at(e).is_some_and(|c| first_cell(sk, c).unknown)
+            && facts
+                .surely_at(e)
+                .is_some_and(|c| first_cell(sk, c).unknown)
     });
-    let all = vec![true; task.model.axioms.len()];
-    let bounds = TaskBounds::new(task, &all, deadline).ok_or(Reason::Time)?;
-    let never = bounds.never_read(task);
+    let all = vec![true; facts.task.model.axioms.len()];
+    let bounds = TaskBounds::new(facts, &all, deadline).ok_or(Reason::Time)?;
+    let never = bounds.never_read(facts);
     let mut left: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for read in (0..sk.len()).filter(|&e| sk.events[e].is_read() && sk.events[e].thread.is_some()) {
         let sources: Vec<usize> = initial
             .iter()
-            .filter(|w| task.domains.may_overlap(sk, read, *w) && !never.has(*w, read))
+            .filter(|w| facts.domains.may_overlap(sk, read, *w) && !never.has(*w, read))
             .collect();
         if !sources.is_empty() {
             left.insert(read, sources);
         }
     }
-    found.ends = at_the_end(task, ask)?;
+    found.ends = at_the_end(facts, ask)?;
     if left.is_empty() {
         return Ok((found, Some(bounds)));
     }
-    let model = asking(task.model);
-    let mut asked: Task<'_> = task.clone();
-    asked.model = &model;
+    let model = asking(facts.task.model);
+    let mut asked: Facts<'_> = facts.clone();
+    asked.task.model = &model;
     asked.absent = signature::absent(&model, &sk.program);
     let [writes, reads] = of_the_checker();
     asked.bases.insert(writes, (0, Base::Set(initial.clone())));
@@ -99,7 +101,7 @@ pub(crate) fn unwritten(
         if n == MOST {
             found.reads.extend(
                 left.iter()
-                    .filter_map(|(read, from)| Some((site(sk, *read)?, name_of(task, from[0])))),
+                    .filter_map(|(read, from)| Some((site(sk, *read)?, name_of(facts, from[0])))),
             );
             break;
         }
@@ -129,18 +131,21 @@ pub(crate) fn unwritten(
         {
             found
                 .reads
-                .extend(site(sk, read).map(|site| (site, name_of(task, source))));
+                .extend(site(sk, read).map(|site| (site, name_of(facts, source))));
         }
     }
-    found.unknowns =
-        Unknowns::with_unwritten(&task.test.program, found.reads.keys().copied().collect());
+    found.unknowns = Unknowns::with_unwritten(
+        &facts.task.test.program,
+        found.reads.keys().copied().collect(),
+    );
     Ok((found, Some(bounds)))
 }
 
 /// The name of the memory of an initial write.
-fn name_of(task: &Task<'_>, source: usize) -> String {
-    task.surely_at(source)
-        .map_or(String::new(), |c| first_cell(&task.sk, c).name.clone())
+fn name_of(facts: &Facts<'_>, source: usize) -> String {
+    facts
+        .surely_at(source)
+        .map_or(String::new(), |c| first_cell(&facts.sk, c).name.clone())
 }
 
 /// The cell that an alias stands for.
@@ -154,36 +159,36 @@ fn site(sk: &Skeleton, read: usize) -> Option<Site> {
 }
 
 /// Observed memory cells that can keep their initial value to the end.
-fn at_the_end(task: &Task<'_>, ask: &Ask<'_>) -> Result<BTreeSet<CellId>, Reason> {
-    let mut task = task.clone();
+fn at_the_end(facts: &Facts<'_>, ask: &Ask<'_>) -> Result<BTreeSet<CellId>, Reason> {
+    let mut facts = facts.clone();
     let mut open = Vec::new();
-    for (&cell, writers) in task.observed_cells.iter().zip(&task.at_cell) {
-        if !task.sk.memory.cell(cell).unknown {
+    for (&cell, writers) in facts.observed_cells.iter().zip(&facts.at_cell) {
+        if !facts.sk.memory.cell(cell).unknown {
             continue;
         }
         let mut written = Cond::FALSE;
         for &(write, here) in writers
             .iter()
-            .filter(|(w, _)| task.sk.events[*w].thread.is_some())
+            .filter(|(w, _)| facts.sk.events[*w].thread.is_some())
         {
-            let guarded = task.sk.pool.and(here, task.sk.events[write].guard);
-            written = task.sk.pool.or(written, guarded);
+            let guarded = facts.sk.pool.and(here, facts.sk.events[write].guard);
+            written = facts.sk.pool.or(written, guarded);
         }
-        let not = task.sk.pool.not(written);
+        let not = facts.sk.pool.not(written);
         if not != Cond::FALSE {
             open.push((cell, not));
         }
     }
     let mut found = BTreeSet::new();
     for (cell, not) in open {
-        let props = task.test.filter.iter().map(|p| (p, true)).collect();
+        let props = facts.task.test.filter.iter().map(|p| (p, true)).collect();
         let query = Query {
             require: not,
             props,
             no_fault: false,
-            ..Query::complete(task.model)
+            ..Query::complete(facts.task.model)
         };
-        if ask(task.clone(), &query)?.is_some() {
+        if ask(facts.clone(), &query)?.is_some() {
             found.insert(cell);
         }
     }

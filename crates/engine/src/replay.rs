@@ -9,8 +9,8 @@
 
 use super::eval::{self, Assignment, Eval};
 use super::execution::Execution;
+use super::facts::Facts;
 use super::query::{FinalState, Query};
-use super::task::Task;
 use crate::skeleton::Cond;
 use crate::skeleton::base::Base;
 use cat::algebra::bits::Bits;
@@ -37,8 +37,8 @@ pub struct Replay {
 
 impl Replay {
     /// Whether a flag is raised by pairs outside `spared`.
-    pub(crate) fn is_raised(&self, task: &Task<'_>, flag: usize, spared: Option<&Rel>) -> bool {
-        let tested = &task.model.flags[flag];
+    pub(crate) fn is_raised(&self, facts: &Facts<'_>, flag: usize, spared: Option<&Rel>) -> bool {
+        let tested = &facts.task.model.flags[flag];
         match (self.values[tested.node.index()].as_deref(), spared) {
             (Some(Value::Rel(rel)), Some(spared)) if tested.test == Test::Empty => {
                 rel.is_subset(spared) != tested.negated
@@ -50,7 +50,7 @@ impl Replay {
 
 /// Leaves of one candidate.
 struct CandidateLeaves<'a> {
-    task: &'a Task<'a>,
+    facts: &'a Facts<'a>,
     execution: &'a Execution,
     known: &'a Assignment,
 }
@@ -58,11 +58,11 @@ struct CandidateLeaves<'a> {
 impl Leaves<Bits> for CandidateLeaves<'_> {
     fn base(&self, id: BaseId, _: Kind) -> Value<EventSet, Rel> {
         let executed = &self.execution.executed;
-        match self.task.base(id) {
+        match self.facts.base(id) {
             Base::Set(s) => Value::Set(s.clone().and(executed)),
             Base::Rel(r) => {
                 let mut rel = r.fixed.clone();
-                let mut eval = Eval::new(&self.task.sk, self.known);
+                let mut eval = Eval::new(&self.facts.sk, self.known);
                 for &(i, j, cond) in &r.open {
                     if executed.has(i) && executed.has(j) && eval.cond(cond) == Some(true) {
                         rel.insert(i, j);
@@ -84,23 +84,23 @@ impl CandidateLeaves<'_> {
         let algebra = Bits {
             executed: self.execution.executed.clone(),
         };
-        interpret_all(self.task.model, &algebra, self, nodes)
+        interpret_all(self.facts.task.model, &algebra, self, nodes)
     }
 
     fn all(&self) -> Values<Bits> {
-        self.values(&vec![true; self.task.model.nodes.len()])
+        self.values(&vec![true; self.facts.task.model.nodes.len()])
     }
 }
 
 /// The value in an execution of a bound in a declaration, which does not depend on the free
 /// relations.
-pub fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
+pub fn declared(facts: &Facts<'_>, execution: &Execution, node: NodeId) -> Rel {
     let candidate = CandidateLeaves {
-        task,
+        facts,
         execution,
         known: &execution.known(),
     };
-    let values = candidate.values(&needed(task.model, [node]));
+    let values = candidate.values(&needed(facts.task.model, [node]));
     values[node.index()]
         .as_deref()
         .expect("it was asked for")
@@ -110,9 +110,9 @@ pub fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
 
 /// The values of all nodes under an assignment that may be no candidate execution: it checks no
 /// law.
-pub fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
+pub fn evaluate(facts: &Facts<'_>, execution: &Execution) -> Values<Bits> {
     CandidateLeaves {
-        task,
+        facts,
         execution,
         known: &execution.known(),
     }
@@ -124,16 +124,16 @@ pub fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
 /// # Errors
 /// The law that it breaks, if it is not a candidate execution. (Axioms are not laws: see
 /// [`Replay::rejected_by`].)
-pub fn replay(task: &Task<'_>, execution: &Execution) -> Result<Replay, String> {
-    replay_known(task, execution, &execution.known())
+pub fn replay(facts: &Facts<'_>, execution: &Execution) -> Result<Replay, String> {
+    replay_known(facts, execution, &execution.known())
 }
 
 fn replay_known(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     execution: &Execution,
     known: &Assignment,
 ) -> Result<Replay, String> {
-    let sk = &task.sk;
+    let sk = &facts.sk;
     let mut eval = Eval::new(sk, known);
     let mut decided = |c: Cond, what: &str| -> Result<bool, String> {
         eval.cond(c)
@@ -159,39 +159,40 @@ fn replay_known(
     }
     let complete = decided(sk.complete, "completeness")?;
     let values = CandidateLeaves {
-        task,
+        facts,
         execution,
         known,
     }
     .all();
-    check_free(task, execution, &values, &mut eval)?;
-    check_values(task, execution, &mut eval)?;
+    check_free(facts, execution, &values, &mut eval)?;
+    check_values(facts, execution, &mut eval)?;
     if eval.waits_in_circle(&execution.executed) {
         return Err("threads wait for each other at barriers".to_string());
     }
     let algebra = Bits {
         executed: execution.executed.clone(),
     };
-    let rejected_by = (0..task.model.axioms.len())
+    let rejected_by = (0..facts.task.model.axioms.len())
         .filter(|&i| {
-            let a = &task.model.axioms[i];
+            let a = &facts.task.model.axioms[i];
             algebra.holds(a.test, value_of(&values, a.node)) == a.negated
         })
         .collect();
-    let flags = task
+    let flags = facts
+        .task
         .model
         .flags
         .iter()
         .map(|f| algebra.holds(f.test, value_of(&values, f.node)) != f.negated)
         .collect();
     let observed = if complete {
-        task.observed.as_slice()
+        facts.observed.as_slice()
     } else {
         &[]
     };
     let state: Result<_, String> = observed
         .iter()
-        .map(|&o| final_value(task, execution, &mut eval, o))
+        .map(|&o| final_value(facts, execution, &mut eval, o))
         .collect();
     let state = state?;
     Ok(Replay {
@@ -211,11 +212,18 @@ fn value_of(values: &Values<Bits>, id: NodeId) -> &Value<EventSet, Rel> {
 }
 
 /// Replays an execution and checks that it answers the query.
-pub fn check(task: &Task<'_>, execution: &Execution, query: &Query<'_>) -> Result<Replay, String> {
+pub fn check(
+    facts: &Facts<'_>,
+    execution: &Execution,
+    query: &Query<'_>,
+) -> Result<Replay, String> {
     let known = execution.known();
-    let replayed = replay_known(task, execution, &known)?;
+    let replayed = replay_known(facts, execution, &known)?;
     if let Some(&i) = replayed.rejected_by.iter().find(|&&i| query.axioms[i]) {
-        return Err(format!("axiom `{}` rejects it", task.model.axioms[i].name));
+        return Err(format!(
+            "axiom `{}` rejects it",
+            facts.task.model.axioms[i].name
+        ));
     }
     if (query.complete || !query.props.is_empty()) && !replayed.complete {
         return Err("a thread does not run to its end".to_string());
@@ -223,18 +231,18 @@ pub fn check(task: &Task<'_>, execution: &Execution, query: &Query<'_>) -> Resul
     if let Some(flags) = &query.flags
         && !flags
             .iter()
-            .any(|&f| replayed.is_raised(task, f, query.spared.as_ref()))
+            .any(|&f| replayed.is_raised(facts, f, query.spared.as_ref()))
     {
         return Err("it does not raise the flag".to_string());
     }
-    let mut eval = Eval::new(&task.sk, &known);
+    let mut eval = Eval::new(&facts.sk, &known);
     if eval.cond(query.require) != Some(true) {
         return Err("it does not meet the condition asked for".to_string());
     }
     for (p, truth) in &query.props {
         let holds = eval::prop(p, &mut |atom| {
-            task.atom_value(atom, &mut |o: Observable| {
-                final_value(task, execution, &mut eval, o).ok()
+            facts.atom_value(atom, &mut |o: Observable| {
+                final_value(facts, execution, &mut eval, o).ok()
             })
         });
         if holds != Some(*truth) {
@@ -245,13 +253,13 @@ pub fn check(task: &Task<'_>, execution: &Execution, query: &Query<'_>) -> Resul
 }
 
 fn check_free(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     execution: &Execution,
     values: &Values<Bits>,
     eval: &mut Eval<'_>,
 ) -> Result<(), String> {
     let executed = &execution.executed;
-    for (f, r) in task.model.free.iter().zip(&execution.free) {
+    for (f, r) in facts.task.model.free.iter().zip(&execution.free) {
         let within = rel_of(values, f.within);
         if !r.is_subset(within) {
             return Err(format!("`{}` leaves its upper bound", f.name));
@@ -267,7 +275,7 @@ fn check_free(
                 // read.
                 let sources = r.inverse();
                 for i in
-                    (0..task.sk.len()).filter(|&i| executed.has(i) && task.sk.events[i].is_read())
+                    (0..facts.sk.len()).filter(|&i| executed.has(i) && facts.sk.events[i].is_read())
                 {
                     let wanted = if eval.is_astray(i) { 0 } else { 1 };
                     if sources.successors(i).count() != wanted {
@@ -307,14 +315,18 @@ fn rel_of(values: &Values<Bits>, id: NodeId) -> &Rel {
         .rel()
 }
 
-fn check_values(task: &Task<'_>, execution: &Execution, eval: &mut Eval<'_>) -> Result<(), String> {
-    let sk = &task.sk;
+fn check_values(
+    facts: &Facts<'_>,
+    execution: &Execution,
+    eval: &mut Eval<'_>,
+) -> Result<(), String> {
+    let sk = &facts.sk;
     for r in (0..sk.len()).filter(|&r| sk.events[r].is_read() && execution.executed.has(r)) {
         if eval.is_astray(r) && execution.reads[r] != Some(0) {
             return Err(format!("read {r} names no memory and returns something"));
         }
     }
-    for (w, r) in execution.free[task.model.values.0 as usize].iter() {
+    for (w, r) in execution.free[facts.task.model.values.0 as usize].iter() {
         if eval.is_astray(w) || eval.memory(w) != eval.memory(r) {
             return Err(format!(
                 "read {r} takes the value of a write to other memory"
@@ -329,12 +341,12 @@ fn check_values(task: &Task<'_>, execution: &Execution, eval: &mut Eval<'_>) -> 
 
 /// The final value of an observable in a complete execution.
 fn final_value(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     execution: &Execution,
     eval: &mut Eval<'_>,
     observable: Observable,
 ) -> Result<i64, String> {
-    let sk = &task.sk;
+    let sk = &facts.sk;
     if let Observable::Reg(t, r) = observable {
         return eval
             .register(t, r)
@@ -350,7 +362,7 @@ fn final_value(
     if !sk.events[w].is_write() || !execution.executed.has(w) || !is_here(w) {
         return Err("a final value comes from something that does not write there".to_string());
     }
-    let order = &execution.free[task.model.finals.0 as usize];
+    let order = &execution.free[facts.task.model.finals.0 as usize];
     if order
         .successors(w)
         .any(|j| execution.executed.has(j) && is_here(j))

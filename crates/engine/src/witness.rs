@@ -2,8 +2,8 @@
 
 use super::eval::Eval;
 use super::execution::Execution;
+use super::facts::Facts;
 use super::replay::Replay;
-use super::task::Task;
 use cat::algebra::Value;
 use cat::model::ir::{FreeId, FreeShape, NodeId, NodeOp};
 use cat::rel::{EventSet, Rel};
@@ -17,21 +17,21 @@ const MOST_PAIRS: usize = 20_000;
 
 /// Describes a replayed execution: its events, `po`, the free relations, `fr` and the relations
 /// that the model shows. Orders are reduced to their immediate pairs.
-pub fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replay) -> Witness {
-    describe_with(task, execution, replayed, &[]).0
+pub fn describe(facts: &Facts<'_>, execution: &Execution, replayed: &Replay) -> Witness {
+    describe_with(facts, execution, replayed, &[]).0
 }
 
 /// As [`describe`], and the result always includes the events `also`. Also returns the position of
 /// each event.
 pub fn describe_with(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     execution: &Execution,
     replayed: &Replay,
     also: &[usize],
 ) -> (Witness, Vec<Option<usize>>) {
-    let sk = &task.sk;
+    let sk = &facts.sk;
     let n = sk.len();
-    let shown = shown(task, execution, also);
+    let shown = shown(facts, execution, also);
     let mut position = vec![None; n];
     shown
         .iter()
@@ -41,7 +41,7 @@ pub fn describe_with(
     let [program_order, from_reads] = Witness::ALWAYS.map(|(name, _)| name.to_owned());
     let po = sk.program_order().clone().restricted(&execution.executed);
     relations.push((program_order, positions(&position, &immediate(&po))));
-    for (f, rel) in task.model.free.iter().zip(&execution.free) {
+    for (f, rel) in facts.task.model.free.iter().zip(&execution.free) {
         let rel = if f.shape == FreeShape::Order {
             immediate(rel)
         } else {
@@ -49,24 +49,27 @@ pub fn describe_with(
         };
         relations.push((f.name.clone(), positions(&position, &rel)));
     }
-    let (rf, co) = (task.model.values.0 as usize, task.model.finals.0 as usize);
+    let (rf, co) = (
+        facts.task.model.values.0 as usize,
+        facts.task.model.finals.0 as usize,
+    );
     let mut fr = execution.free[rf]
         .inverse()
         .seq(&execution.free[co], &execution.executed);
     (0..n).for_each(|i| fr.remove(i, i));
     relations.push((from_reads, positions(&position, &fr)));
-    for (name, node) in &task.model.shows {
+    for (name, node) in &facts.task.model.shows {
         if let Some(Value::Rel(r)) = replayed.values[node.index()].as_deref() {
             relations.push((name.clone(), positions(&position, r)));
         }
     }
     let mut seen = std::collections::BTreeSet::new();
     relations.retain(|(name, pairs)| !pairs.is_empty() && seen.insert(name.clone()));
-    let events = shown.iter().map(|&e| event(task, execution, e)).collect();
-    let state = task.name_state(&replayed.state);
-    let derived = match task.detail {
+    let events = shown.iter().map(|&e| event(facts, execution, e)).collect();
+    let state = facts.name_state(&replayed.state);
+    let derived = match facts.task.detail {
         false => Vec::new(),
-        true => named(task)
+        true => named(facts)
             .into_iter()
             .filter(|(name, _)| !relations.iter().any(|(known, _)| known == name))
             .filter_map(
@@ -81,12 +84,13 @@ pub fn describe_with(
             .collect(),
     };
     let threads = seats(&sk.program);
-    let free = |id: FreeId, style| (task.model.free[id.0 as usize].name.clone(), style);
+    let free = |id: FreeId, style| (facts.task.model.free[id.0 as usize].name.clone(), style);
     let roles = [
-        free(task.model.values, Style::ReadsFrom),
-        free(task.model.finals, Style::Coherence),
+        free(facts.task.model.values, Style::ReadsFrom),
+        free(facts.task.model.finals, Style::Coherence),
     ];
-    let texts = task
+    let texts = facts
+        .task
         .model
         .drawn
         .iter()
@@ -115,8 +119,8 @@ fn positions(position: &[Option<usize>], rel: &Rel) -> Vec<(usize, usize)> {
 }
 
 /// The events to show, in order; always includes `also`.
-fn shown(task: &Task<'_>, execution: &Execution, also: &[usize]) -> Vec<usize> {
-    let sk = &task.sk;
+fn shown(facts: &Facts<'_>, execution: &Execution, also: &[usize]) -> Vec<usize> {
+    let sk = &facts.sk;
     // An initial write without any pair would only be noise.
     let mut touched = EventSet::empty(sk.len());
     also.iter().for_each(|&e| touched.insert(e));
@@ -138,14 +142,16 @@ fn shown(task: &Task<'_>, execution: &Execution, also: &[usize]) -> Vec<usize> {
 }
 
 /// The position of an event in the description of its execution.
-pub fn position(task: &Task<'_>, execution: &Execution, event: usize) -> Option<usize> {
-    shown(task, execution, &[]).iter().position(|&e| e == event)
+pub fn position(facts: &Facts<'_>, execution: &Execution, event: usize) -> Option<usize> {
+    shown(facts, execution, &[])
+        .iter()
+        .position(|&e| e == event)
 }
 
 /// The relations that have a name: base relations that the model uses, then its definitions, each
 /// by its last meaning.
-fn named(task: &Task<'_>) -> Vec<(String, NodeId)> {
-    let model = task.model;
+fn named(facts: &Facts<'_>) -> Vec<(String, NodeId)> {
+    let model = facts.task.model;
     let mut found: Vec<(String, NodeId)> = Vec::new();
     for (i, node) in model.nodes.iter().enumerate() {
         if let NodeOp::Base(id) = node.op {
@@ -206,33 +212,34 @@ fn shares_warp(program: &Program, t: &program::Thread) -> bool {
 }
 
 /// The memory that an event of an execution accesses.
-pub fn cell(task: &Task<'_>, execution: &Execution, e: usize) -> Option<CellId> {
-    let address = Eval::new(&task.sk, &execution.known()).address(e)?;
-    task.sk
+pub fn cell(facts: &Facts<'_>, execution: &Execution, e: usize) -> Option<CellId> {
+    let address = Eval::new(&facts.sk, &execution.known()).address(e)?;
+    facts
+        .sk
         .memory
-        .cell_at(address, task.sk.events[e].ty.bytes())
+        .cell_at(address, facts.sk.events[e].ty.bytes())
 }
 
 /// One event of an execution.
-pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
-    let sk = &task.sk;
+pub fn event(facts: &Facts<'_>, execution: &Execution, e: usize) -> WitnessEvent {
+    let sk = &facts.sk;
     let event = &sk.events[e];
     let mut action = event.kind.row().mark.to_string();
     if event.addr.is_some() {
         action.push(' ');
-        action.push_str(cell(task, execution, e).map_or("?", |c| &sk.memory.cell(c).name));
+        action.push_str(cell(facts, execution, e).map_or("?", |c| &sk.memory.cell(c).name));
     }
     if event.value.is_some() {
         let value = Eval::new(sk, &execution.known()).value(e);
-        let shown = |v| match cell(task, execution, e) {
-            Some(c) if event.thread.is_some() && task.is_unknown(c) => "?".to_string(),
+        let shown = |v| match cell(facts, execution, e) {
+            Some(c) if event.thread.is_some() && facts.is_unknown(c) => "?".to_string(),
             Some(c)
                 if event.thread.is_none() && sk.memory.cell(sk.memory.cell(c).memory).unknown =>
             {
                 "?".to_string()
             }
             Some(c) => sk.memory.show_in(&sk.program, c, v),
-            None => task.show(v),
+            None => facts.show(v),
         };
         let value = value.map_or_else(|| "?".to_string(), shown);
         action.push_str(&format!(" = {value}"));
@@ -245,7 +252,7 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
             (thread.name.clone(), instr.line.clone(), instr.text.clone())
         }
     };
-    let agent = agent(task, execution, e);
+    let agent = agent(facts, execution, e);
     WitnessEvent {
         thread: event.thread.map(|t| t.0 as usize),
         thread_name,
@@ -258,8 +265,8 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
 
 /// The agent of its thread that performs an event, if one does. Agents have numbers if the
 /// execution has several.
-fn agent(task: &Task<'_>, execution: &Execution, e: usize) -> Option<String> {
-    let sk = &task.sk;
+fn agent(facts: &Facts<'_>, execution: &Execution, e: usize) -> Option<String> {
+    let sk = &facts.sk;
     let own = sk.operation(e)?;
     let mut agents: Vec<usize> = execution
         .executed
@@ -283,18 +290,18 @@ fn immediate(order: &Rel) -> Rel {
 }
 
 /// Whether the loop bound cuts a thread in an execution.
-pub fn is_cut(task: &Task<'_>, execution: &Execution) -> bool {
-    Eval::new(&task.sk, &execution.known()).cond(task.sk.cut) == Some(true)
+pub fn is_cut(facts: &Facts<'_>, execution: &Execution) -> bool {
+    Eval::new(&facts.sk, &execution.known()).cond(facts.sk.cut) == Some(true)
 }
 
 /// Why a question stays open, given an execution in which an access addresses no memory, or a
 /// thread meets others that do not arrive.
-pub fn astray(task: &Task<'_>, execution: &Execution) -> Reason {
-    let sk = &task.sk;
+pub fn astray(facts: &Facts<'_>, execution: &Execution) -> Reason {
+    let sk = &facts.sk;
     let known = execution.known();
     let mut eval = Eval::new(sk, &known);
     let mut accesses =
-        (0..sk.len()).filter(|&e| execution.executed.has(e) && task.domains.may_fault[e]);
+        (0..sk.len()).filter(|&e| execution.executed.has(e) && facts.domains.may_fault[e]);
     let found = accesses.find(|&e| eval.is_astray(e)).and_then(|e| {
         let instr = &sk.program.thread(sk.events[e].thread?).code[sk.events[e].instr];
         Some((instr.op.aborts(), sk.place(e)?))

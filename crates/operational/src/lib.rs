@@ -20,6 +20,7 @@ pub use expected::{ExpectationResult, carry_out, judge};
 pub use races::{RaceSearch, look};
 
 use cat::model::ir::Model;
+use engine::facts::Facts;
 use engine::query::Deadline;
 use engine::skeleton::observable_ty;
 use engine::task::Task;
@@ -371,11 +372,14 @@ pub fn replay(
         return;
     }
     let deadline = limits.timeout.map(|t| Instant::now() + t);
-    let task = match straight::has_loop(test) {
+    let facts = match straight::has_loop(test) {
         // Each run has a separate program.
         true => None,
-        false => match Task::new(test, model, &[], limits.bound_of(test), deadline) {
-            Ok(task) => Some(task),
+        false => match Facts::of(
+            &Task::new(test, model, &[], limits.bound_of(test)),
+            deadline,
+        ) {
+            Ok(facts) => Some(facts),
             Err(_) => {
                 held.left_out = Some("no skeleton");
                 return;
@@ -389,8 +393,8 @@ pub fn replay(
     };
     for o in &held.observed {
         let tried = simt::replay(test, options, &o.schedule).and_then(|run| {
-            match (run.outcomes.as_slice(), &task) {
-                ([seen], Some(task)) => trial::try_run(task, &run.events, &seen.state),
+            match (run.outcomes.as_slice(), &facts) {
+                ([seen], Some(facts)) => trial::try_run(facts, &run.events, &seen.state),
                 ([seen], None) => try_straight(test, model, &run.events, &seen.state, deadline),
                 _ => Err("it does not come to an end again".into()),
             }
@@ -426,8 +430,8 @@ fn try_straight(
     if accesses(&straight, 1) > MANY_ACCESSES {
         return Ok(ReplayResult::LeftOut("too many accesses"));
     }
-    match Task::new(&straight, model, &[], 1, deadline) {
-        Ok(task) => trial::try_run(&task, events, outcome),
+    match Facts::of(&Task::new(&straight, model, &[], 1), deadline) {
+        Ok(facts) => trial::try_run(&facts, events, outcome),
         Err(_) => Ok(ReplayResult::LeftOut("no skeleton")),
     }
 }

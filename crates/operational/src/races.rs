@@ -12,6 +12,7 @@ use super::passes;
 use super::settled::settled;
 use super::trial::{ReplayResult, try_run};
 use cat::model::ir::{Model, TestEffect};
+use engine::facts::Facts;
 use engine::fault;
 use engine::task::Task;
 use program::litmus::LitmusTest;
@@ -140,13 +141,13 @@ fn proved(
         return Err(left_out("the test's filter excludes it"));
     }
     let settled = settled(test, &run.events).map_err(left_out)?;
-    let task = Task::new(&settled, model, set, 1, Some(deadline))
+    let facts = Facts::of(&Task::new(&settled, model, set, 1), Some(deadline))
         .map_err(|why| left_out(&why.to_string()))?;
-    let (execution, replayed) = match try_run(&task, &run.events, &[])? {
+    let (execution, replayed) = match try_run(&facts, &run.events, &[])? {
         ReplayResult::Consistent(done) => *done,
         ReplayResult::LeftOut(why) => return Err(left_out(why)),
     };
-    if task.rivals.is_some() {
+    if facts.rivals.is_some() {
         return Err(
             "the setting `same-value=benign` asks of every execution, and this is one".to_owned(),
         );
@@ -154,6 +155,6 @@ fn proved(
     let flags: Vec<usize> = (0..model.flags.len())
         .filter(|&i| model.flags[i].effect == TestEffect::Race)
         .collect();
-    let fault = fault::describe(&task, &execution, &replayed, &flags, &flags, None);
+    let fault = fault::describe(&facts, &execution, &replayed, &flags, &flags, None);
     fault.ok_or_else(|| "the model calls no two accesses of that run a race".to_owned())
 }

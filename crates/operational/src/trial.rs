@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use cat::rel::{EventSet, Rel};
 use engine::eval::{Assignment, Eval};
 use engine::execution::Execution;
+use engine::facts::Facts;
 use engine::replay::{Replay, declared, replay};
-use engine::task::Task;
 use program::EventKind;
 use simt::record::{RunEvent, WriteId};
 
@@ -37,13 +37,13 @@ pub(super) enum ReplayResult {
 /// # Errors
 /// The law that it breaks.
 pub(super) fn try_run(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     events: &[RunEvent],
     outcome: &[i64],
 ) -> Result<ReplayResult, String> {
-    let (sk, model) = (&task.sk, task.model);
+    let (sk, model) = (&facts.sk, facts.task.model);
     assert!(!sk.has_loops, "loops are unrolled by the run itself");
-    if task.needed.is_some() {
+    if facts.needed.is_some() {
         return Ok(ReplayResult::LeftOut(
             "values that are too many to be listed",
         ));
@@ -64,7 +64,7 @@ pub(super) fn try_run(
         writes,
         reads,
         mut fences,
-    } = match_events(task, events)?;
+    } = match_events(facts, events)?;
     let n = sk.len();
     let event = |s: &WriteId| {
         writes
@@ -92,7 +92,7 @@ pub(super) fn try_run(
             sc.insert(*a, *b);
         }
     }
-    let finals = finals(task, &known, &executed, &co, outcome)?;
+    let finals = finals(facts, &known, &executed, &co, outcome)?;
     let free = (0..model.free.len())
         .map(|i| match i {
             _ if i == model.values.0 as usize => rf.clone(),
@@ -108,7 +108,7 @@ pub(super) fn try_run(
         finals,
     };
     if let Some(i) = of_fences {
-        let within = declared(task, &execution, model.free[i].within);
+        let within = declared(facts, &execution, model.free[i].within);
         if within.iter().any(|(a, b)| {
             [a, b]
                 .iter()
@@ -118,11 +118,11 @@ pub(super) fn try_run(
         }
         // Fences that are not morally strong also commit in some order, which has no meaning.
         if let Some(covering) = model.free[i].covering {
-            sc = sc.and(&declared(task, &execution, covering));
+            sc = sc.and(&declared(facts, &execution, covering));
         }
         execution.free[i] = sc.plus(&execution.executed);
     }
-    let replayed = check(task, &execution, outcome)?;
+    let replayed = check(facts, &execution, outcome)?;
     Ok(ReplayResult::Consistent(Box::new((execution, replayed))))
 }
 
@@ -143,8 +143,8 @@ struct MatchedRun {
 ///
 /// # Errors
 /// The event that has no counterpart.
-fn match_events(task: &Task<'_>, events: &[RunEvent]) -> Result<MatchedRun, String> {
-    let sk = &task.sk;
+fn match_events(facts: &Facts<'_>, events: &[RunEvent]) -> Result<MatchedRun, String> {
+    let sk = &facts.sk;
     let n = sk.len();
     let mut run = MatchedRun {
         known: Assignment {
@@ -186,7 +186,7 @@ fn match_events(task: &Task<'_>, events: &[RunEvent]) -> Result<MatchedRun, Stri
                     let (at, turn) = turns
                         .next()
                         .ok_or_else(|| format!("the run ends before event {i}"))?;
-                    run.add(task, i, at, turn)?;
+                    run.add(facts, i, at, turn)?;
                 }
             }
         }
@@ -212,8 +212,14 @@ fn match_events(task: &Task<'_>, events: &[RunEvent]) -> Result<MatchedRun, Stri
 
 impl MatchedRun {
     /// Adds an event of the skeleton that the run executes as its event number `at`.
-    fn add(&mut self, task: &Task<'_>, i: usize, at: usize, turn: &RunEvent) -> Result<(), String> {
-        let event = &task.sk.events[i];
+    fn add(
+        &mut self,
+        facts: &Facts<'_>,
+        i: usize,
+        at: usize,
+        turn: &RunEvent,
+    ) -> Result<(), String> {
+        let event = &facts.sk.events[i];
         self.executed.insert(i);
         match (event.kind, turn) {
             (EventKind::Read, RunEvent::Read { source, value, .. }) => {
@@ -239,17 +245,17 @@ impl MatchedRun {
 ///
 /// # Errors
 /// The law that it breaks.
-fn check(task: &Task<'_>, execution: &Execution, outcome: &[i64]) -> Result<Replay, String> {
-    let replayed = replay(task, execution)?;
+fn check(facts: &Facts<'_>, execution: &Execution, outcome: &[i64]) -> Result<Replay, String> {
+    let replayed = replay(facts, execution)?;
     if let Some(&axiom) = replayed.rejected_by.first() {
-        let axiom = &task.model.axioms[axiom];
+        let axiom = &facts.task.model.axioms[axiom];
         return Err(format!("axiom `{}` rejects it", axiom.name));
     }
     if !replayed.complete {
         return Err("a thread does not run to its end".into());
     }
     let same = |(i, v): (usize, &i64)| {
-        let ty = task.observable_ty(task.observed[i]);
+        let ty = facts.observable_ty(facts.observed[i]);
         ty.wrap(*v) == ty.wrap(outcome[i])
     };
     if !replayed.state.iter().enumerate().all(same) {
@@ -274,16 +280,16 @@ fn turn_of(e: &RunEvent) -> Option<usize> {
 
 /// For each observed cell, a maximal write with the final value that the machine gave.
 fn finals(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     known: &Assignment,
     executed: &EventSet,
     co: &Rel,
     outcome: &[i64],
 ) -> Result<Vec<(program::memory::CellId, usize)>, String> {
-    let sk = &task.sk;
+    let sk = &facts.sk;
     let mut eval = Eval::new(sk, known);
     let mut finals = Vec::new();
-    for (o, &wanted) in task.observed.iter().zip(outcome) {
+    for (o, &wanted) in facts.observed.iter().zip(outcome) {
         let Some(cell) = sk.observed_cell(*o) else {
             continue;
         };

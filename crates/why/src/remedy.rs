@@ -13,7 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use engine::task::Task;
+use engine::facts::Facts;
 use program::edits::{Change, EditSite, enough};
 use program::litmus::{LitmusTest, Quantifier};
 use program::strength::{self, Order};
@@ -44,7 +44,7 @@ pub(crate) struct Repair {
 /// original program.
 pub(crate) fn remedy(
     session: &Session<'_>,
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     first: &Fault,
     deadline: Option<Instant>,
 ) -> Option<Repair> {
@@ -186,7 +186,7 @@ pub(crate) fn remedy(
     // left.
     let (mut plain, mut object) = match source_of_mapping {
         true => (HashMap::new(), None),
-        false => (plain_accesses(task), first.object.clone()),
+        false => (plain_accesses(facts), first.object.clone()),
     };
     if let (Ok(None), false) = (&found, weak.is_empty()) {
         search.add(weak);
@@ -289,8 +289,8 @@ fn is_forbidden(
 }
 
 /// The plain accesses of a program, by the name of the location that they may access.
-fn plain_accesses(task: &Task<'_>) -> HashMap<String, (LocId, Vec<Spot>)> {
-    let sk = &task.sk;
+fn plain_accesses(facts: &Facts<'_>) -> HashMap<String, (LocId, Vec<Spot>)> {
+    let sk = &facts.sk;
     let mut found = HashMap::new();
     for (e, event) in sk.events.iter().enumerate() {
         let Some(thread) = event.thread else { continue };
@@ -298,7 +298,7 @@ fn plain_accesses(task: &Task<'_>) -> HashMap<String, (LocId, Vec<Spot>)> {
         if !event.is_memory() || !strength::is_plain(&knobs::instr(&sk.program, spot).op) {
             continue;
         }
-        for &cell in &task.domains.cells[e] {
+        for &cell in &facts.domains.cells[e] {
             let loc = sk.memory.cell(sk.memory.cell(cell).memory).location.0;
             let accesses = &mut found
                 .entry(sk.program.location(loc).name.clone())

@@ -250,13 +250,13 @@ impl<'a> Session<'a> {
         let Ok(prepared) = self.prepare(bound, deadline) else {
             return false;
         };
-        let task = prepared.task.clone();
-        let may_be = task.sk.complete != Cond::TRUE || self.test.filter.is_some();
+        let facts = prepared.facts.clone();
+        let may_be = facts.sk.complete != Cond::TRUE || self.test.filter.is_some();
         // Without observables, this was the question.
-        if !may_be || task.observed.is_empty() {
+        if !may_be || facts.observed.is_empty() {
             return false;
         }
-        let query = self.query(&task, &BoundedQuestion::reachability(None));
+        let query = self.query(&facts, &BoundedQuestion::reachability(None));
         matches!(self.ask(bound, &query, deadline).0, Reply::No)
     }
 

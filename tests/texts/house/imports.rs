@@ -123,9 +123,8 @@ impl Crate {
         }
     }
 
-    /// Sets of files that all import each other, directly or not; each set has files of several
-    /// folders.
-    pub(super) fn cycles(&self) -> Vec<BTreeSet<&Path>> {
+    /// Sets of files that all import each other, directly or not.
+    pub(super) fn circles(&self) -> Vec<BTreeSet<&Path>> {
         let imports = self.imports();
         let reached: BTreeMap<_, _> = imports
             .keys()
@@ -136,13 +135,13 @@ impl Crate {
             .keys()
             .map(|a| imports.keys().copied().filter(|b| together(a, b)).collect())
             .collect();
-        let rooms = |set: &BTreeSet<&Path>| {
-            set.iter()
-                .map(|file| self.room(file))
-                .collect::<BTreeSet<_>>()
-                .len()
-        };
-        sets.into_iter().filter(|set| rooms(set) > 1).collect()
+        sets.into_iter().filter(|set| set.len() > 1).collect()
+    }
+
+    /// Whether files are of several folders.
+    pub(super) fn is_across_folders(&self, set: &BTreeSet<&Path>) -> bool {
+        let folders: BTreeSet<PathBuf> = set.iter().map(|file| self.room(file)).collect();
+        folders.len() > 1
     }
 
     fn end(

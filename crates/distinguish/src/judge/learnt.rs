@@ -5,7 +5,7 @@
 //! relations from the positions of instructions.
 //!
 //! # Invariants
-//! - The assembled bases equal those that [`Task`] computes for the same program; tests compare
+//! - The assembled bases equal those that [`Facts`] computes for the same program; tests compare
 //!   them.
 //! - A relation without a rule here is empty in such programs, or the model is refused.
 
@@ -17,6 +17,7 @@ use crate::reduced::{ComparableModel, ReducedModel, STANDINGS, TypePairs, TypeSe
 use crate::shape::{ProgramShape, ShapeSlot};
 use cat::model::ir::{Model, NodeOp, TestEffect};
 use cat::model::signature::{BaseId, OptionValue};
+use engine::facts::Facts;
 use engine::skeleton::base::Base;
 use engine::skeleton::signature::{may_raise, row};
 use engine::task::Task;
@@ -165,9 +166,9 @@ impl LetterMeanings {
     pub fn new(judged: JudgeSetup<'_>, alphabet: &Alphabet) -> Result<LetterMeanings, String> {
         let model = judged.model;
         let test = sample(alphabet, judged.mapping)?;
-        let mut task =
-            Task::new(&test, model, judged.set, 1, None).map_err(|reason| reason.to_string())?;
-        let (initial, mut by_line) = events_by_line(&task);
+        let mut facts = Facts::of(&Task::new(&test, model, judged.set, 1), None)
+            .map_err(|reason| reason.to_string())?;
+        let (initial, mut by_line) = events_by_line(&facts);
         // For each type, an event of the sample with this type, and its letter.
         let (atomic, plain) = initial
             .first()
@@ -182,7 +183,7 @@ impl LetterMeanings {
         let mut becomes = vec![Vec::new(); alphabet.letters.len()];
         for (l, letter) in alphabet.letters.iter().enumerate() {
             let events = by_line.remove(&(first + l as u32)).unwrap_or_default();
-            becomes[l] = letter_events(&mut task, model, letter, &events, types.len());
+            becomes[l] = letter_events(&mut facts, model, letter, &events, types.len());
             types.extend(events.into_iter().map(|e| (e, Some(l))));
         }
         let two = alphabet.placements(2).into_iter();
@@ -212,7 +213,7 @@ impl LetterMeanings {
         for node in &model.nodes {
             let NodeOp::Base(id) = node.op else { continue };
             let name = row(id).name;
-            let bits = match task.base(id) {
+            let bits = match facts.base(id) {
                 _ if bases.contains_key(&id) => continue,
                 Base::Set(set) => {
                     let mut bits = TypeSet::none(count);
@@ -233,7 +234,7 @@ impl LetterMeanings {
             };
             bases.insert(id, bits);
         }
-        task.open.clear();
+        facts.open.clear();
         let options = model.options.clone();
         let failing = (0..alphabet.letters.len())
             .map(|l| alphabet.failing(l))
@@ -251,15 +252,15 @@ impl LetterMeanings {
 }
 
 /// The initial writes of a sample, and the events of its first thread by line.
-fn events_by_line(task: &Task<'_>) -> (Vec<usize>, BTreeMap<u32, Vec<usize>>) {
+fn events_by_line(facts: &Facts<'_>) -> (Vec<usize>, BTreeMap<u32, Vec<usize>>) {
     let mut by_line: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     let mut initial = Vec::new();
-    for (e, event) in task.sk.events.iter().enumerate() {
+    for (e, event) in facts.sk.events.iter().enumerate() {
         match event.thread {
             None => initial.push(e),
             Some(t) if t.0 == 0 => {
                 by_line
-                    .entry(task.sk.program.thread(t).code[event.instr].line.number)
+                    .entry(facts.sk.program.thread(t).code[event.instr].line.number)
                     .or_default()
                     .push(e);
             }
@@ -271,7 +272,7 @@ fn events_by_line(task: &Task<'_>) -> (Vec<usize>, BTreeMap<u32, Vec<usize>>) {
 
 /// Whether the relation contains the two halves of an instruction, if the model uses it.
 fn relates_halves(
-    task: &mut Task<'_>,
+    facts: &mut Facts<'_>,
     model: &Model,
     name: &str,
     read: usize,
@@ -281,7 +282,7 @@ fn relates_halves(
         NodeOp::Base(id) if row(id).name == name => Some(id),
         _ => None,
     });
-    match base.map(|id| task.base(id)) {
+    match base.map(|id| facts.base(id)) {
         Some(Base::Rel(rel)) => rel.fixed.has(read, write),
         _ => false,
     }
@@ -289,7 +290,7 @@ fn relates_halves(
 
 /// The events of a letter, given those of its line in the sample; `first` is the type of the first.
 fn letter_events(
-    task: &mut Task<'_>,
+    facts: &mut Facts<'_>,
     model: &Model,
     letter: &Letter,
     events: &[usize],
@@ -298,18 +299,18 @@ fn letter_events(
     let read = events
         .iter()
         .copied()
-        .find(|&e| task.sk.events[e].is_read());
+        .find(|&e| facts.sk.events[e].is_read());
     let write = events
         .iter()
         .copied()
-        .find(|&e| task.sk.events[e].is_write());
+        .find(|&e| facts.sk.events[e].is_write());
     let [adds, compares] = ["data", "ctrl"].map(|name| {
         read.zip(write)
-            .is_some_and(|(read, write)| relates_halves(task, model, name, read, write))
+            .is_some_and(|(read, write)| relates_halves(facts, model, name, read, write))
     });
     let mut found = Vec::new();
     for (i, &e) in events.iter().enumerate() {
-        let event = &task.sk.events[e];
+        let event = &facts.sk.events[e];
         found.push(LetterEvent {
             ty: (first + i) as u16,
             scope: event.scope,

@@ -8,6 +8,7 @@ use crate::search::DifferingProgram;
 use crate::shape::{ShapeSlot, shapes};
 use cat::model::clauses::ModelText;
 use cat::model::{Library, Shipped};
+use engine::facts::Facts;
 use engine::skeleton::base::Base;
 use engine::skeleton::signature::{row, signature};
 use engine::task::Task;
@@ -129,18 +130,19 @@ fn judges_agree_with_sessions() {
                 let test = mapping.map_or(source.clone(), |m| {
                     m.lowered(&source).expect("all letters have rows")
                 });
-                let task = Task::new(&test, &model, &[], 1, None).expect("it speaks of them");
+                let facts =
+                    Facts::of(&Task::new(&test, &model, &[], 1), None).expect("it speaks of them");
                 for (id, sort, rows) in judge.base_rows() {
-                    let base: Vec<u32> = match task.base(id) {
+                    let base: Vec<u32> = match facts.base(id) {
                         Base::Set(set) => vec![set.iter().fold(0, |all, e| all | 1 << e)],
-                        Base::Rel(rel) => (0..task.sk.len())
+                        Base::Rel(rel) => (0..facts.sk.len())
                             .map(|i| rel.fixed.successors(i).fold(0, |all, e| all | 1 << e))
                             .collect(),
                     };
                     let rows = if sort == Sort::Set {
                         &rows[..1]
                     } else {
-                        &rows[..task.sk.len()]
+                        &rows[..facts.sk.len()]
                     };
                     assert_eq!(rows, base, "{name}: `{}` of\n{text}", row(id).name);
                 }

@@ -196,7 +196,11 @@ impl CandidateSearch<'_, '_, '_> {
             }
             if self.stands_before(bounds, a, b)? {
                 chains.put_before(a, b);
-                put_before(&mut bounds.free[self.task.model.finals.0 as usize], a, b);
+                put_before(
+                    &mut bounds.free[self.facts.task.model.finals.0 as usize],
+                    a,
+                    b,
+                );
                 found = true;
             } else {
                 chains.either.insert(a, b);
@@ -242,7 +246,7 @@ impl CandidateSearch<'_, '_, '_> {
         eval: &mut Eval<'_>,
         open: &[usize],
     ) -> Vec<(usize, Vec<usize>)> {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         let mut ends = seen.algebra.must.clone();
         for (r, own) in self.updates.iter().enumerate() {
             let Some(own) = own else { continue };
@@ -279,7 +283,7 @@ impl CandidateSearch<'_, '_, '_> {
         a: usize,
         b: usize,
     ) -> Result<bool, SearchStop> {
-        let model = self.task.model;
+        let model = self.facts.task.model;
         let order = model.finals.0 as usize;
         let covering = model.free[order]
             .covering
@@ -305,7 +309,7 @@ impl CandidateSearch<'_, '_, '_> {
     ) -> Result<bool, SearchStop> {
         self.tick()?;
         let mut with = bounds.clone();
-        let reads_from = &mut with.free[self.task.model.values.0 as usize];
+        let reads_from = &mut with.free[self.facts.task.model.values.0 as usize];
         let others: Vec<usize> = (0..self.updates.len())
             .filter(|&v| v != w && reads_from.may.has(v, r))
             .collect();
@@ -323,7 +327,7 @@ impl CandidateSearch<'_, '_, '_> {
         seen: &EventFacts,
         eval: &mut Eval<'_>,
     ) -> bool {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         let mut circle = seen.algebra.must.clone();
         seen.algebra
             .must

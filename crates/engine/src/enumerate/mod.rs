@@ -30,21 +30,23 @@ mod settle;
 
 use std::rc::Rc;
 
+use super::facts::Facts;
 use super::query::{Deadline, FinalState, Query, QueryResult};
-use super::task::Task;
 pub(crate) use search::Patience;
 use search::{CandidateSearch, SearchGoal, SearchStop};
 use verdict::Reason;
 
 /// The enumerating engine.
 pub(crate) struct Enumerate<'a> {
-    task: Rc<Task<'a>>,
+    facts: Rc<Facts<'a>>,
 }
 
 impl<'a> Enumerate<'a> {
     /// Creates the engine; does no work yet.
-    pub(crate) fn new(task: &Rc<Task<'a>>) -> Self {
-        Enumerate { task: task.clone() }
+    pub(crate) fn new(facts: &Rc<Facts<'a>>) -> Self {
+        Enumerate {
+            facts: facts.clone(),
+        }
     }
 
     /// Looks for one execution; `None` when patience ends.
@@ -55,7 +57,7 @@ impl<'a> Enumerate<'a> {
         patience: Option<Patience>,
     ) -> Option<QueryResult> {
         let mut search =
-            CandidateSearch::new(&self.task, query, SearchGoal::One, deadline, patience);
+            CandidateSearch::new(&self.facts, query, SearchGoal::One, deadline, patience);
         let ended = search.run();
         match (ended, search.found) {
             (_, Some(execution)) => Some(QueryResult::Yes(Box::new(execution))),
@@ -81,7 +83,7 @@ impl<'a> Enumerate<'a> {
         patience: Option<Patience>,
     ) -> Option<(Vec<FinalState>, Option<Reason>)> {
         let mut search =
-            CandidateSearch::new(&self.task, query, SearchGoal::States, deadline, patience);
+            CandidateSearch::new(&self.facts, query, SearchGoal::States, deadline, patience);
         match search.run() {
             Err(SearchStop::Steps) => None,
             Err(SearchStop::Values | SearchStop::Room) if patience.is_some() => None,
@@ -119,8 +121,12 @@ impl<'a> Enumerate<'a> {
 
 /// The number of steps of a search, and whether it ends.
 #[cfg(test)]
-pub(crate) fn steps(task: &Task<'_>, query: &Query<'_>, patience: Option<Patience>) -> (u64, bool) {
-    let mut search = CandidateSearch::new(task, query, SearchGoal::One, Deadline(None), patience);
+pub(crate) fn steps(
+    facts: &Facts<'_>,
+    query: &Query<'_>,
+    patience: Option<Patience>,
+) -> (u64, bool) {
+    let mut search = CandidateSearch::new(facts, query, SearchGoal::One, Deadline(None), patience);
     let ended = search.run().is_ok();
     (search.steps, ended)
 }

@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use super::search::{CandidateSearch, EventFacts, PartialCandidate, SearchStop, StaticValues};
-use crate::bounds::{BoundLeaves, declared_order};
 use crate::eval::Eval;
+use crate::facts::bounds::{BoundLeaves, declared_order};
 use cat::algebra::bounds::{Bound, Bounds, Truth};
 use cat::algebra::{Reuse, Value, Values, empty, interpret, interpret_while};
 use cat::model::ir::{FreeShape, ModelNode, NodeId};
@@ -26,16 +26,21 @@ impl CandidateSearch<'_, '_, '_> {
         eval: &mut Eval<'_>,
         algebra: &Bounds,
     ) -> Result<Rc<StaticValues>, SearchStop> {
-        let open: Vec<Option<bool>> = self.task.open.iter().map(|&cond| eval.cond(cond)).collect();
+        let open: Vec<Option<bool>> = self
+            .facts
+            .open
+            .iter()
+            .map(|&cond| eval.cond(cond))
+            .collect();
         if let Some(known) = &self.known
             && known.algebra == *algebra
             && known.open == open
         {
             return Ok(known.clone());
         }
-        let model = self.task.model;
+        let model = self.facts.task.model;
         let leaves = BoundLeaves {
-            task: self.task,
+            facts: self.facts,
             algebra,
             open: &open,
             free: &[],
@@ -46,7 +51,7 @@ impl CandidateSearch<'_, '_, '_> {
         let nothing: Values<Bounds> = model
             .nodes
             .iter()
-            .zip(&self.task.absent)
+            .zip(&self.facts.absent)
             .map(nothing)
             .collect();
         let reuse = Reuse {
@@ -81,8 +86,8 @@ impl CandidateSearch<'_, '_, '_> {
         eval: &mut Eval<'_>,
     ) -> Result<Option<CandidateBounds>, SearchStop> {
         let known = self.fixed_values(eval, &seen.algebra)?;
-        let (sk, may) = (&self.task.sk, &seen.algebra.may);
-        let values = self.task.model.values.0 as usize;
+        let (sk, may) = (&self.facts.sk, &seen.algebra.may);
+        let values = self.facts.task.model.values.0 as usize;
         let within = &known.free[values].may;
         let mut rf = Bound {
             must: Rel::empty(sk.len()),
@@ -110,7 +115,7 @@ impl CandidateSearch<'_, '_, '_> {
         }
         let mut free = known.free.clone();
         free[values] = rf;
-        let order = &mut free[self.task.model.finals.0 as usize];
+        let order = &mut free[self.facts.task.model.finals.0 as usize];
         partial
             .chains
             .ordered()
@@ -137,7 +142,7 @@ impl CandidateSearch<'_, '_, '_> {
         let before = last.as_ref().map_or(&[] as &[_], |last| &last.1);
         // The values of static nodes are all known, so the interpreter calls no base leaf.
         let leaves = BoundLeaves {
-            task: self.task,
+            facts: self.facts,
             algebra,
             open: &known.open,
             free,
@@ -146,7 +151,7 @@ impl CandidateSearch<'_, '_, '_> {
             known: &known.values,
             before,
         };
-        let (model, mut axioms) = (self.task.model, Truth::Yes);
+        let (model, mut axioms) = (self.facts.task.model, Truth::Yes);
         // After one axiom fails, the others need no evaluation.
         let mut go_on = |node: NodeId, value: &Value<_, _>| {
             if self.tested[node.index()] {
@@ -196,7 +201,7 @@ impl CandidateSearch<'_, '_, '_> {
 
     /// Whether a flag stays down.
     fn flag(&self, algebra: &Bounds, values: &Values<Bounds>, f: usize) -> Truth {
-        let flag = &self.task.model.flags[f];
+        let flag = &self.facts.task.model.flags[f];
         let value = values[flag.node.index()]
             .as_deref()
             .expect("flags are wanted");

@@ -11,9 +11,10 @@ use super::orders::OrderBounds;
 use crate::eval;
 use crate::eval::{Assignment, Eval};
 use crate::execution::Execution;
+use crate::facts::Facts;
 use crate::query::{Deadline, FinalState, Query};
 use crate::skeleton::pool::Cond;
-use crate::task::{Task, closes_value_flow};
+use crate::thin_air::closes_value_flow;
 use cat::algebra::bounds::{Bound, Bounds};
 use cat::algebra::{Values, needed_unless};
 use cat::rel::{EventSet, Rel};
@@ -105,7 +106,7 @@ impl EventFacts {
 /// Values that depend only on executed events and on open base cells.
 pub(super) struct StaticValues {
     pub(super) algebra: Bounds,
-    /// The known values of [`Task::open`].
+    /// The known values of [`Facts::open`].
     pub(super) open: Vec<Option<bool>>,
     /// Values of static nodes.
     pub(super) values: Values<Bounds>,
@@ -138,7 +139,7 @@ impl OrderChoices {
 }
 
 pub(super) struct CandidateSearch<'t, 'a, 'q> {
-    pub(super) task: &'t Task<'a>,
+    pub(super) facts: &'t Facts<'a>,
     pub(super) query: &'q Query<'q>,
     pub(super) goal: SearchGoal,
     pub(super) deadline: Deadline,
@@ -183,13 +184,13 @@ pub(super) struct CandidateSearch<'t, 'a, 'q> {
 
 impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
     pub(super) fn new(
-        task: &'t Task<'a>,
+        facts: &'t Facts<'a>,
         query: &'q Query<'q>,
         goal: SearchGoal,
         deadline: Deadline,
         patience: Option<Patience>,
     ) -> Self {
-        let model = task.model;
+        let model = facts.task.model;
         let axioms = model
             .axioms
             .iter()
@@ -203,25 +204,26 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
             .free
             .iter()
             .flat_map(|f| [Some(f.within), f.containing, f.covering]);
-        let wanted = needed_unless(model, axioms.chain(flags), |id| task.absent[id.index()]);
-        let mut fixed = needed_unless(model, bounds.flatten(), |id| task.absent[id.index()]);
+        let wanted = needed_unless(model, axioms.chain(flags), |id| facts.absent[id.index()]);
+        let mut fixed = needed_unless(model, bounds.flatten(), |id| facts.absent[id.index()]);
         for (i, node) in model.nodes.iter().enumerate() {
-            fixed[i] |= wanted[i] && (node.is_static || task.absent[i]);
+            fixed[i] |= wanted[i] && (node.is_static || facts.absent[i]);
         }
         let mut mentioned: Vec<Observable> =
             program::litmus::observables(query.props.iter().map(|p| p.0), &[]);
         if goal == SearchGoal::States {
-            mentioned.extend(&task.observed);
+            mentioned.extend(&facts.observed);
         }
-        let cells = (0..task.observed_cells.len())
+        let cells = (0..facts.observed_cells.len())
             .filter(|&c| {
                 mentioned
                     .iter()
-                    .any(|&o| task.sk.observed_cell(o) == Some(task.observed_cells[c]))
+                    .any(|&o| facts.sk.observed_cell(o) == Some(facts.observed_cells[c]))
             })
             .collect();
-        let mut updates = vec![None; task.sk.len()];
-        task.sk
+        let mut updates = vec![None; facts.sk.len()];
+        facts
+            .sk
             .rmw
             .iter()
             .for_each(|(r, w)| updates[r.index()] = Some(w.index()));
@@ -231,7 +233,7 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
             .zip(&query.axioms)
             .filter(|(_, on)| **on);
         CandidateSearch {
-            task,
+            facts,
             query,
             goal,
             deadline,
@@ -263,7 +265,7 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
     /// # Errors
     /// A limit was reached; the results so far remain.
     pub(super) fn run(&mut self) -> Result<(), SearchStop> {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         let partial = PartialCandidate {
             known: Assignment::nothing(sk),
             source: vec![None; sk.len()],
@@ -339,8 +341,8 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
     /// Decides sources, choices and values, one after the other.
     fn sources(&mut self, mut partial: PartialCandidate) -> Result<(), SearchStop> {
         self.tick()?;
-        let task = self.task;
-        let sk = &task.sk;
+        let facts = self.facts;
+        let sk = &facts.sk;
         if !self.propagate(&mut partial) {
             return Ok(());
         }
@@ -360,7 +362,7 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
                 return Ok(());
             }
         }
-        if task.check_barrier_order && eval.waits_in_circle(&seen.algebra.must) {
+        if facts.check_barrier_order && eval.waits_in_circle(&seen.algebra.must) {
             return Ok(());
         }
         let Some(mut bounds) = self.plausible(&partial, &seen, &mut eval)? else {
@@ -420,7 +422,7 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
         }
         if let Some(r) = self.self_dependent_read(&partial, &mut eval) {
             let term = sk.events[r].value.expect("reads have values");
-            let values = task
+            let values = facts
                 .domains
                 .of(term)
                 .ok_or(SearchStop::Values)?
@@ -439,11 +441,11 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
 
     /// Whether the query or the program rules out every completion, by the known values.
     fn is_ruled_out(&self, eval: &mut Eval<'_>, guards: &[Option<bool>]) -> bool {
-        let (task, sk) = (self.task, &self.task.sk);
+        let (facts, sk) = (self.facts, &self.facts.sk);
         if sk.constraints.iter().any(|&c| eval.cond(c) == Some(false))
             || self.needs_complete() && eval.cond(sk.complete) == Some(false)
             || eval.cond(self.query.require) == Some(false)
-            || self.query.no_fault && eval.cond(task.fault) == Some(true)
+            || self.query.no_fault && eval.cond(facts.fault) == Some(true)
         {
             return true;
         }
@@ -452,7 +454,7 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
             Observable::Mem { .. } => None,
         };
         for (p, truth) in &self.query.props {
-            if eval::prop(p, &mut |a| task.atom_value(a, &mut register)) == Some(!*truth) {
+            if eval::prop(p, &mut |a| facts.atom_value(a, &mut register)) == Some(!*truth) {
                 return true;
             }
         }
@@ -466,7 +468,7 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
         eval: &mut Eval<'_>,
         guards: &[Option<bool>],
     ) -> EventFacts {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         // A write that is read from executes, whatever its guard, and so does the read of its
         // read-modify-write. This reveals a cycle of sources before values are chosen for it.
         let mut must = EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true));
@@ -496,7 +498,7 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
         partial: &PartialCandidate,
         eval: &mut Eval<'_>,
     ) -> Option<usize> {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         let unknown = |r: &usize| partial.source[*r].is_some() && partial.known.reads[*r].is_none();
         let mut r = (0..sk.len()).find(unknown)?;
         let mut passed = EventSet::empty(sk.len());
@@ -513,16 +515,16 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
 
     /// Whether every completion ends in a known state, as far as values are known.
     fn all_found(&self, eval: &mut Eval<'_>, guards: &[Option<bool>]) -> bool {
-        let task = self.task;
+        let facts = self.facts;
         let mut values = |&o: &Observable| -> Option<Vec<i64>> {
             if let Observable::Reg(t, r) = o {
                 return Some(vec![eval.register(t, r)?]);
             }
-            let cell = task.sk.observed_cell(o)?;
-            let index = task.observed_cells.iter().position(|&c| c == cell)?;
+            let cell = facts.sk.observed_cell(o)?;
+            let index = facts.observed_cells.iter().position(|&c| c == cell)?;
             let last =
                 |&(w, at): &(usize, Cond)| guards[w] != Some(false) && eval.cond(at) != Some(false);
-            let last: Vec<usize> = task.at_cell[index]
+            let last: Vec<usize> = facts.at_cell[index]
                 .iter()
                 .copied()
                 .filter(last)
@@ -530,7 +532,7 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
                 .collect();
             last.into_iter().map(|w| eval.value(w)).collect()
         };
-        let values: Option<Vec<Vec<i64>>> = task.observed.iter().map(&mut values).collect();
+        let values: Option<Vec<Vec<i64>>> = facts.observed.iter().map(&mut values).collect();
         values.is_some_and(|values| includes(&self.states, &values, &mut Vec::new()))
     }
 
@@ -592,13 +594,13 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
     fn may_meet(&self, seen: &EventFacts, r: usize, w: usize) -> bool {
         match (seen.memory[r], seen.memory[w]) {
             (Some(x), Some(y)) => x.is_some() && x == y,
-            _ => self.task.domains.may_overlap(&self.task.sk, r, w),
+            _ => self.facts.domains.may_overlap(&self.facts.sk, r, w),
         }
     }
 
     /// Propagates values from sources to reads. False if a chosen value turns out wrong.
     pub(super) fn propagate(&self, partial: &mut PartialCandidate) -> bool {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         loop {
             let mut updates: Vec<(usize, i64)> = Vec::new();
             let mut eval = Eval::new(sk, &partial.known);

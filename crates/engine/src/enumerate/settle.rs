@@ -9,8 +9,8 @@ use super::search::{
 use crate::eval;
 use crate::eval::Eval;
 use crate::execution::Execution;
+use crate::facts::Facts;
 use crate::query::FinalState;
-use crate::task::Task;
 use cat::algebra::bounds::{Bound, Truth};
 use cat::model::ir::{FreeShape, NodeId};
 use cat::rel::Rel;
@@ -20,17 +20,17 @@ use program::memory::CellId;
 impl CandidateSearch<'_, '_, '_> {
     /// Continues with final writes and orders after all sources, values and choices are known.
     pub(super) fn settle(&mut self, partial: PartialCandidate) -> Result<(), SearchStop> {
-        let task = self.task;
-        let mut eval = Eval::new(&task.sk, &partial.known);
+        let facts = self.facts;
+        let mut eval = Eval::new(&facts.sk, &partial.known);
         if eval.cond(self.query.require) != Some(true)
-            || self.query.no_fault && eval.cond(task.fault) != Some(false)
-            || self.needs_complete() && eval.cond(task.sk.complete) != Some(true)
+            || self.query.no_fault && eval.cond(facts.fault) != Some(false)
+            || self.needs_complete() && eval.cond(facts.sk.complete) != Some(true)
         {
             return Ok(());
         }
         let known = self.known.clone().expect("it was found plausible");
         let reads_from = Rel::from_pairs(
-            task.sk.len(),
+            facts.sk.len(),
             partial
                 .source
                 .iter()
@@ -39,7 +39,7 @@ impl CandidateSearch<'_, '_, '_> {
         );
         let mut orders: Vec<Option<OrderBounds>> = Vec::new();
         let mut covering = Vec::new();
-        for f in &task.model.free {
+        for f in &facts.task.model.free {
             covering.push(f.covering.map(|id| static_rel(&known, id)));
             orders.push(match f.shape {
                 FreeShape::Function => None,
@@ -55,7 +55,7 @@ impl CandidateSearch<'_, '_, '_> {
                 }
             });
         }
-        if let Some(order) = &mut orders[task.model.finals.0 as usize]
+        if let Some(order) = &mut orders[facts.task.model.finals.0 as usize]
             && !partial.chains.ordered().all(|(a, b)| order.require(a, b))
         {
             return Ok(());
@@ -82,17 +82,17 @@ impl CandidateSearch<'_, '_, '_> {
         chosen: OrderChoices,
     ) -> Result<(), SearchStop> {
         self.tick()?;
-        let task = self.task;
+        let facts = self.facts;
         let Some(&index) = self.cells.get(chosen.finals.len()) else {
             return self.evaluate(settled, chosen);
         };
-        let here = writers(task, settled, index);
-        let order = task.model.finals.0 as usize;
+        let here = writers(facts, settled, index);
+        let order = facts.task.model.finals.0 as usize;
         for &last in &here {
             let mut next = chosen.clone();
             let bounds = next.orders[order].as_mut().expect("`final` names an order");
             if here.iter().all(|&w| w == last || bounds.exclude(last, w)) {
-                next.finals.push((task.observed_cells[index], last));
+                next.finals.push((facts.observed_cells[index], last));
                 self.finals(settled, next)?;
                 if self.over() {
                     return Ok(());
@@ -108,24 +108,25 @@ impl CandidateSearch<'_, '_, '_> {
         settled: &SettledCandidate,
         chosen: OrderChoices,
     ) -> Result<(), SearchStop> {
-        let task = self.task;
-        let mut eval = Eval::new(&task.sk, &settled.partial.known);
+        let facts = self.facts;
+        let mut eval = Eval::new(&facts.sk, &settled.partial.known);
         let mut value = |o: Observable| match o {
             Observable::Reg(t, r) => eval.register(t, r),
             o => {
-                let cell = task.sk.observed_cell(o)?;
+                let cell = facts.sk.observed_cell(o)?;
                 eval.value(chosen.finals.iter().find(|last| last.0 == cell)?.1)
             }
         };
         for (p, truth) in &self.query.props {
-            if eval::prop(p, &mut |a| task.atom_value(a, &mut value)) != Some(*truth) {
+            if eval::prop(p, &mut |a| facts.atom_value(a, &mut value)) != Some(*truth) {
                 return Ok(());
             }
         }
         let states = self.goal == SearchGoal::States;
         let state = states
             .then(|| {
-                task.observed
+                facts
+                    .observed
                     .iter()
                     .map(|&o| value(o))
                     .collect::<Option<FinalState>>()
@@ -239,16 +240,16 @@ impl CandidateSearch<'_, '_, '_> {
         settled: &SettledCandidate,
         chosen: &OrderChoices,
     ) -> Vec<(CellId, usize)> {
-        let task = self.task;
+        let facts = self.facts;
         let mut finals = chosen.finals.clone();
-        let Some(order) = chosen.orders[task.model.finals.0 as usize].as_ref() else {
+        let Some(order) = chosen.orders[facts.task.model.finals.0 as usize].as_ref() else {
             return finals;
         };
-        for (index, &cell) in task.observed_cells.iter().enumerate() {
+        for (index, &cell) in facts.observed_cells.iter().enumerate() {
             if finals.iter().any(|last| last.0 == cell) {
                 continue;
             }
-            let here = writers(task, settled, index);
+            let here = writers(facts, settled, index);
             if let Some(&last) = here
                 .iter()
                 .find(|&&w| here.iter().all(|&v| !order.must.has(w, v)))
@@ -294,10 +295,10 @@ fn static_rel(known: &StaticValues, id: NodeId) -> Rel {
 }
 
 /// The writes to an observed cell.
-fn writers(task: &Task<'_>, settled: &SettledCandidate, index: usize) -> Vec<usize> {
-    let mut eval = Eval::new(&task.sk, &settled.partial.known);
+fn writers(facts: &Facts<'_>, settled: &SettledCandidate, index: usize) -> Vec<usize> {
+    let mut eval = Eval::new(&facts.sk, &settled.partial.known);
     let executed = &settled.known.algebra.must;
-    let here = task.at_cell[index]
+    let here = facts.at_cell[index]
         .iter()
         .filter(|(w, at)| executed.has(*w) && eval.cond(*at) == Some(true));
     here.map(|(w, _)| *w).collect()

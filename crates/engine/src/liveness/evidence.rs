@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::eval::Eval;
 use crate::execution::Execution;
+use crate::facts::Facts;
 use crate::skeleton::Cond;
 use crate::skeleton::progress::{BlockedAt, ProgressFacts, Repeat, SpinIteration};
-use crate::task::Task;
 use program::ThreadId;
 use program::memory::CellId;
 use program::progress::{ProgressModel, ThreadEnding, serve, tree};
@@ -47,7 +47,7 @@ pub(super) struct Evidence<'s> {
 
 /// One execution, with its values.
 pub(super) struct JudgedExecution<'t, 'a> {
-    task: &'t Task<'a>,
+    facts: &'t Facts<'a>,
     execution: &'t Execution,
     eval: Eval<'t>,
     cells: Vec<Option<CellId>>,
@@ -58,19 +58,19 @@ pub(super) struct JudgedExecution<'t, 'a> {
 /// # Errors
 /// The law that it breaks.
 pub(super) fn judge<'s>(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     execution: &Execution,
     progress: &'s ProgressFacts,
     model: ProgressModel,
 ) -> Result<Evidence<'s>, String> {
     let known = execution.known();
     let mut seen = JudgedExecution {
-        task,
+        facts,
         execution,
-        eval: Eval::new(&task.sk, &known),
+        eval: Eval::new(&facts.sk, &known),
         cells: Vec::new(),
     };
-    for e in 0..task.sk.len() {
+    for e in 0..facts.sk.len() {
         let cell = seen.eval.memory(e).flatten();
         seen.cells.push(cell.filter(|_| execution.executed.has(e)));
     }
@@ -160,7 +160,7 @@ impl JudgedExecution<'_, '_> {
                 started,
             });
         }
-        let served = serve(&tree(&self.task.sk.program), &threads, model)
+        let served = serve(&tree(&self.facts.sk.program), &threads, model)
             .ok_or("a thread that must be run is stopped")?;
         if ends
             .iter()
@@ -174,7 +174,7 @@ impl JudgedExecution<'_, '_> {
 
     /// Checks that a thread blocked on lanes names one that neither arrives nor runs to its end.
     fn wait_in_vain(&mut self, ends: &[ThreadFate<'_>]) -> Result<(), String> {
-        let program = &self.task.sk.program;
+        let program = &self.facts.sk.program;
         for (t, end) in program.thread_ids().zip(ends) {
             let ThreadFate::Blocked(BlockedAt::Lanes(apart)) = end else {
                 continue;
@@ -206,7 +206,7 @@ impl JudgedExecution<'_, '_> {
     }
 
     fn is_write(&self, e: usize) -> bool {
-        self.task.sk.events[e].is_write()
+        self.facts.sk.events[e].is_write()
     }
 
     /// The address and the value of an executed event.
@@ -325,7 +325,7 @@ impl JudgedExecution<'_, '_> {
         for &r in of
             .repeated
             .iter()
-            .filter(|&&e| self.task.sk.events[e].is_read())
+            .filter(|&&e| self.facts.sk.events[e].is_read())
         {
             let Some((w, _)) = rf.iter().find(|&(_, to)| to == r) else {
                 continue;
@@ -371,10 +371,10 @@ impl JudgedExecution<'_, '_> {
     }
 
     fn values(&self) -> &cat::rel::Rel {
-        &self.execution.free[self.task.model.values.0 as usize]
+        &self.execution.free[self.facts.task.model.values.0 as usize]
     }
 
     fn order(&self) -> &cat::rel::Rel {
-        &self.execution.free[self.task.model.finals.0 as usize]
+        &self.execution.free[self.facts.task.model.finals.0 as usize]
     }
 }

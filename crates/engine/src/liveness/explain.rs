@@ -7,8 +7,8 @@ use super::evidence::{Evidence, ThreadFate};
 use super::held;
 use crate::eval::Eval;
 use crate::execution::Execution;
+use crate::facts::Facts;
 use crate::skeleton::progress::{BlockedAt, LaneWait, ProgressFacts};
-use crate::task::Task;
 use program::host::Launches;
 use program::progress::ProgressModel;
 use program::waiting::{LoopWalk, PausedProgram, WalkEnd, loop_at};
@@ -18,7 +18,7 @@ use verdict::{Ending, ThreadEnd};
 
 /// The end of each thread in an execution that hangs under a progress model.
 pub(super) fn explain(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     execution: &Execution,
     progress: &ProgressFacts,
     evidence: &Evidence<'_>,
@@ -26,9 +26,9 @@ pub(super) fn explain(
     case: &LivenessCase,
 ) -> Vec<ThreadEnd> {
     let known = execution.known();
-    let eval = Eval::new(&task.sk, &known);
+    let eval = Eval::new(&facts.sk, &known);
     let mut teller = HangExplainer {
-        task,
+        facts,
         execution,
         eval,
         progress,
@@ -36,7 +36,7 @@ pub(super) fn explain(
         model,
         case,
     };
-    let mut ends: Vec<ThreadEnd> = task
+    let mut ends: Vec<ThreadEnd> = facts
         .sk
         .program
         .thread_ids()
@@ -67,7 +67,7 @@ pub(super) fn explain(
 }
 
 struct HangExplainer<'t, 'a> {
-    task: &'t Task<'a>,
+    facts: &'t Facts<'a>,
     execution: &'t Execution,
     eval: Eval<'t>,
     progress: &'t ProgressFacts,
@@ -78,7 +78,7 @@ struct HangExplainer<'t, 'a> {
 
 impl HangExplainer<'_, '_> {
     fn thread(&mut self, t: ThreadId) -> ThreadEnd {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         let thread = sk.program.thread(t);
         let mut end = ThreadEnd::done(&thread.name);
         end.served = self.evidence.served[t.0 as usize];
@@ -150,25 +150,25 @@ impl HangExplainer<'_, '_> {
 
     /// Whether the thread of that name is done.
     fn is_over(&self, name: &String) -> bool {
-        let mut all = self.task.sk.program.thread_ids().zip(&self.evidence.ends);
+        let mut all = self.facts.sk.program.thread_ids().zip(&self.evidence.ends);
         all.any(|(u, end)| {
-            matches!(end, ThreadFate::Done) && self.task.sk.program.thread(u).name == *name
+            matches!(end, ThreadFate::Done) && self.facts.sk.program.thread(u).name == *name
         })
     }
 
     /// The location and the value of a read in an iteration.
     fn poll(&mut self, e: usize) -> Option<(String, String)> {
-        let event = &self.task.sk.events[e];
+        let event = &self.facts.sk.events[e];
         if !event.is_read() || !self.execution.executed.has(e) {
             return None;
         }
         let cell = self
-            .task
+            .facts
             .sk
             .memory
             .cell_at(self.eval.address(e)?, event.ty.bytes())?;
         let value = self.execution.reads[e]?;
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         Some((
             sk.memory.cell(cell).name.clone(),
             sk.memory.show_in(&sk.program, cell, value),
@@ -177,7 +177,7 @@ impl HangExplainer<'_, '_> {
 
     /// The goals that a thread waits for in a loop.
     fn for_values(&mut self, t: ThreadId, header: usize) -> Vec<Wait> {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         // A held-up thread may be the one with the awaited write.
         let (program, memory) = (&self.case.whole, &sk.memory);
         let Some(range) = loop_at(program, t, header) else {
@@ -269,7 +269,7 @@ impl HangExplainer<'_, '_> {
     /// Threads whose last calls wait for threads that never end. No case contains them, because
     /// they hold nothing up.
     fn waiting(&mut self) -> Vec<(ThreadId, ThreadEnd)> {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         let Some(Ok(launches)) = sk.program.host.as_ref().map(|_| Launches::of(&sk.program)) else {
             return Vec::new();
         };
@@ -285,7 +285,7 @@ impl HangExplainer<'_, '_> {
 
     /// By thread: where the part of the code begins that it never reaches; `None` if it is done.
     fn rest(&self) -> Vec<Option<usize>> {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         sk.program
             .thread_ids()
             .zip(&self.evidence.ends)
@@ -306,8 +306,8 @@ impl HangExplainer<'_, '_> {
             .execution
             .executed
             .iter()
-            .filter(|&e| self.task.sk.events[e].thread == Some(t));
-        mine.last().map_or(0, |e| self.task.sk.events[e].instr + 1)
+            .filter(|&e| self.facts.sk.events[e].thread == Some(t));
+        mine.last().map_or(0, |e| self.facts.sk.events[e].instr + 1)
     }
 
     /// Whether a thread is held up by a point that is never reached.
@@ -317,7 +317,7 @@ impl HangExplainer<'_, '_> {
 
     /// The lanes that a thread waits for and that never arrive.
     fn missing(&mut self, t: ThreadId, apart: &LaneWait) -> Vec<String> {
-        let program = &self.task.sk.program;
+        let program = &self.facts.sk.program;
         let named = self.eval.term(apart.named).unwrap_or(0);
         let all = program.named_among(t, apart.among, named).into_iter();
         all.filter(|u| !self.waits_with(apart, u))
@@ -335,7 +335,7 @@ impl HangExplainer<'_, '_> {
 
     /// The threads that could let a blocked one pass, and never arrive.
     fn absent(&mut self, t: ThreadId, wait: usize) -> Vec<String> {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         let Some(barrier) = sk.program.thread(t).code[sk.events[wait].instr]
             .op
             .barrier()

@@ -37,6 +37,7 @@ pub use program::progress::ProgressModel;
 pub use started::{RunnablePart, parts};
 
 use super::engines::{Checked, TaskEngines};
+use super::facts::Facts;
 use super::limits::{BoundTrial, Halt};
 use super::query::{Deadline, Query};
 use super::task::Task;
@@ -246,55 +247,55 @@ impl<'a> Liveness<'a> {
                 let CaseEngines {
                     prepared, hangs, ..
                 } = ready.as_ref().ok()?;
-                Some((key.2, &prepared.task, hangs.as_ref()?))
+                Some((key.2, &prepared.facts, hangs.as_ref()?))
             });
-        if let Some((case, task, found)) = known {
+        if let Some((case, facts, found)) = known {
             let posed = &self.setting.posed(false).map_err(Halt::Undecided)?[case];
-            let tried = task.tried(None);
-            answer.witness = Some(shown(task, found, model, &posed.case)?);
+            let tried = facts.tried(None);
+            answer.witness = Some(shown(facts, found, model, &posed.case)?);
             answer.verdict = Verdict::Hangs;
             return Ok(BoundResult::Hang(tried));
         }
         let ready = self
             .ready(case, bound, model, posed, deadline)
             .map_err(Halt::Undecided)?;
-        let task = ready.prepared.task.clone();
-        answer.unwritten.extend(task.reads_of_nothing_written());
+        let facts = ready.prepared.facts.clone();
+        answer.unwritten.extend(facts.reads_of_nothing_written());
         let conditions = ready.conditions[&model].clone();
-        if task.sk.cut != Cond::FALSE {
+        if facts.sk.cut != Cond::FALSE {
             answer.bound = Some(bound);
         }
         let mut query = Query {
             complete: false,
-            props: task.test.filter.iter().map(|p| (p, true)).collect(),
+            props: facts.task.test.filter.iter().map(|p| (p, true)).collect(),
             require: conditions.hangs,
-            no_fault: task.fault != Cond::FALSE,
-            ..Query::complete(task.model)
+            no_fault: facts.fault != Cond::FALSE,
+            ..Query::complete(facts.task.model)
         };
         let (said, who) = ready.prepared.ask(engine, &query, deadline);
         answer.engine = who;
         if let Some(found) = said.found()? {
             answer.verdict = Verdict::Hangs;
-            answer.witness = Some(shown(&task, &found, model, &posed.case)?);
+            answer.witness = Some(shown(&facts, &found, model, &posed.case)?);
             ready.hangs = (!model.may_stop()).then(|| Rc::new(*found));
-            return Ok(BoundResult::Hang(task.tried(None)));
+            return Ok(BoundResult::Hang(facts.tried(None)));
         }
-        if task.open_values {
+        if facts.open_values {
             return Err(Halt::Undecided(Reason::ThinAir));
         }
-        if task.fault != Cond::FALSE {
+        if facts.fault != Cond::FALSE {
             let astray = Query {
                 props: Vec::new(),
-                require: task.fault,
+                require: facts.fault,
                 no_fault: false,
                 ..query.clone()
             };
             if let Some(found) = ready.prepared.ask(engine, &astray, deadline).0.found()? {
-                return Err(Halt::Undecided(witness::astray(&task, &found.0)));
+                return Err(Halt::Undecided(witness::astray(&facts, &found.0)));
             }
         }
-        if task.sk.cut == Cond::FALSE {
-            return Ok(BoundResult::Not(task.tried(None)));
+        if facts.sk.cut == Cond::FALSE {
+            return Ok(BoundResult::Not(facts.tried(None)));
         }
         // A filter is about an end that was not reached.
         (query.require, query.props) = (conditions.goes_on, Vec::new());
@@ -305,7 +306,7 @@ impl<'a> Liveness<'a> {
             .found()?
             .is_none()
         {
-            return Ok(BoundResult::Not(task.tried(None)));
+            return Ok(BoundResult::Not(facts.tried(None)));
         }
         // The first loop that a thread can continue, so that every engine names the same one.
         let mut first = conditions.loops.len() - 1;
@@ -322,7 +323,7 @@ impl<'a> Liveness<'a> {
                 break;
             }
         }
-        Ok(BoundResult::Not(task.tried(Some(first))))
+        Ok(BoundResult::Not(facts.tried(Some(first))))
     }
 
     fn ready(
@@ -346,17 +347,20 @@ impl<'a> Liveness<'a> {
                     stops,
                     registers: test.filter.is_some(),
                 };
-                let mut task =
-                    Task::build(purpose, test, &setting.model, set, bound, false, deadline.0)?;
+                let task = Task {
+                    purpose,
+                    ..Task::new(test, &setting.model, set, bound)
+                };
+                let mut facts = Facts::of(&task, deadline.0)?;
                 let asked = ProgressModel::ALL
                     .into_iter()
                     .filter(|p| p.may_stop() == stops);
-                let sk = &mut task.sk;
+                let sk = &mut facts.sk;
                 let conditions = asked
                     .map(|p| (p, fairness::conditions(sk, p).of_case(sk, of)))
                     .collect();
                 Ok(CaseEngines {
-                    prepared: TaskEngines::settled(task, deadline)?,
+                    prepared: TaskEngines::settled(facts, deadline)?,
                     conditions,
                     hangs: None,
                 })
@@ -376,18 +380,18 @@ enum BoundResult {
 
 /// An execution of a case as evidence for a hang, if it is one.
 fn shown(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     found: &Checked,
     model: ProgressModel,
     case: &LivenessCase,
 ) -> Result<Witness, Halt> {
-    let progress = task.sk.progress.as_deref().expect("built for progress");
-    let evidence = evidence::judge(task, &found.0, progress, model).map_err(|law| {
+    let progress = facts.sk.progress.as_deref().expect("built for progress");
+    let evidence = evidence::judge(facts, &found.0, progress, model).map_err(|law| {
         Halt::Defect(format!("an execution that is said to hang does not: {law}"))
     })?;
-    let ends = explain::explain(task, &found.0, progress, &evidence, model, case);
+    let ends = explain::explain(facts, &found.0, progress, &evidence, model, case);
     Ok(Witness {
         ends,
-        ..witness::describe(task, &found.0, &found.1)
+        ..witness::describe(facts, &found.0, &found.1)
     })
 }

@@ -12,6 +12,7 @@
 
 use super::cases::{self, LivenessCase, Stretch};
 use super::host::{Ends, ends};
+use crate::facts::Facts;
 use crate::skeleton::{Cond, Skeleton};
 use program::{Program, ThreadId};
 
@@ -43,36 +44,40 @@ pub fn parts(program: &Program) -> Option<Vec<RunnablePart>> {
     )
 }
 
-impl Skeleton {
-    /// Restricts the skeleton to executions in which no thread stays in these stretches without
-    /// end. Returns the condition that no thread is cut in them: then the commands that wait for it
-    /// run, too.
-    pub fn leave(&mut self, left: &[Stretch]) -> Cond {
+impl Facts<'_> {
+    /// The facts for executions in which no thread stays in these stretches without end. No thread
+    /// is cut in them under [`Facts::started`]: then the commands that wait for it run, too.
+    #[must_use]
+    pub fn leaving(mut self, left: &[Stretch]) -> Self {
         if left.is_empty() {
-            return Cond::TRUE;
+            return self;
         }
-        let (waits, spins, cuts) = (self.waits.clone(), self.spins.clone(), self.cuts.clone());
-        for (stays, thread, at) in spins {
+        let Skeleton {
+            waits,
+            spins,
+            cuts,
+            constraints,
+            pool,
+            ..
+        } = &mut self.sk;
+        for &(stays, thread, at) in &*spins {
             if is_inside(left, thread, at) {
-                let leaves = self.pool.not(stays);
-                self.constraints.push(leaves);
+                constraints.push(pool.not(stays));
             }
         }
-        for (reached, passes, thread, at) in waits {
+        for &(reached, passes, thread, at) in &*waits {
             if is_inside(left, thread, at) {
-                let leaves = self.pool.implies(reached, passes);
-                self.constraints.push(leaves);
+                constraints.push(pool.implies(reached, passes));
             }
         }
-        self.constraints.retain(|&c| c != Cond::TRUE);
-        let mut gone = Cond::TRUE;
-        for (cut, thread, at) in cuts {
+        constraints.retain(|&c| c != Cond::TRUE);
+        for &(cut, thread, at) in &*cuts {
             if is_inside(left, thread, at) {
-                let goes = self.pool.not(cut);
-                gone = self.pool.and(gone, goes);
+                let goes = pool.not(cut);
+                self.started = pool.and(self.started, goes);
             }
         }
-        gone
+        self
     }
 }
 

@@ -15,7 +15,7 @@ const FAIR: ProgressModel = ProgressModel::Fair;
 
 /// A test under `sc`, at a loop bound, with an execution that hangs under `fair`.
 struct Hang {
-    task: Rc<Task<'static>>,
+    facts: Rc<Facts<'static>>,
     execution: Execution,
 }
 
@@ -41,19 +41,19 @@ fn hang(codes: &[&str], bound: u32) -> Hang {
     let ready = liveness
         .ready(0, bound, FAIR, posed, Deadline(None))
         .unwrap_or_else(|e| panic!("{e}"));
-    let query = query(&ready.prepared.task, ready.conditions[&FAIR].hangs);
+    let query = query(&ready.prepared.facts, ready.conditions[&FAIR].hangs);
     let (said, _) = ready
         .prepared
         .ask(Engine::Enumerate, &query, Deadline(None));
     let found = said.found().ok().flatten().expect("it hangs");
     Hang {
-        task: ready.prepared.task.clone(),
+        facts: ready.prepared.facts.clone(),
         execution: found.0,
     }
 }
 
-fn query(task: &Task<'_>, require: Cond) -> Query<'static> {
-    let axioms = vec![true; task.model.axioms.len()];
+fn query(facts: &Facts<'_>, require: Cond) -> Query<'static> {
+    let axioms = vec![true; facts.task.model.axioms.len()];
     Query {
         complete: false,
         props: Vec::new(),
@@ -68,7 +68,7 @@ fn query(task: &Task<'_>, require: Cond) -> Query<'static> {
 impl Hang {
     /// The nth executed event of a kind in a thread, or the nth initial write.
     fn event(&self, thread: usize, kind: EventKind, nth: usize) -> usize {
-        let events = &self.task.sk.events;
+        let events = &self.facts.sk.events;
         let mine = |e: &usize| {
             events[*e].kind == kind
                 && (kind == EventKind::Init
@@ -86,8 +86,8 @@ impl Hang {
 
     /// Gives a read another source.
     fn read_from(&mut self, read: usize, write: usize) {
-        let values = self.task.model.values.0 as usize;
-        for w in 0..self.task.sk.len() {
+        let values = self.facts.task.model.values.0 as usize;
+        for w in 0..self.facts.sk.len() {
             self.execution.free[values].remove(w, read);
         }
         self.execution.free[values].insert(write, read);
@@ -95,7 +95,7 @@ impl Hang {
 
     /// Makes a write the last one of its location.
     fn put_last(&mut self, write: usize) {
-        let order = self.task.model.finals.0 as usize;
+        let order = self.facts.task.model.finals.0 as usize;
         let others: Vec<usize> = self.execution.free[order]
             .iter()
             .flat_map(|(a, b)| [a, b])
@@ -112,18 +112,18 @@ impl Hang {
     /// The verdict of the definition, and the axioms of the model that reject the execution.
     fn judged(&self) -> (Result<(), String>, Vec<String>) {
         let progress = self
-            .task
+            .facts
             .sk
             .progress
             .as_deref()
             .expect("built for progress");
-        let law = evidence::judge(&self.task, &self.execution, progress, FAIR).map(|_| ());
+        let law = evidence::judge(&self.facts, &self.execution, progress, FAIR).map(|_| ());
         let rules: Vec<&str> = RULES.axioms.iter().map(|a| a.name.as_str()).collect();
-        let replayed = replay::replay(&self.task, &self.execution).expect("it is a candidate");
+        let replayed = replay::replay(&self.facts, &self.execution).expect("it is a candidate");
         let names = replayed
             .rejected_by
             .iter()
-            .map(|&i| self.task.model.axioms[i].name.clone());
+            .map(|&i| self.facts.task.model.axioms[i].name.clone());
         (law, names.filter(|n| rules.contains(&n.as_str())).collect())
     }
 
@@ -200,7 +200,7 @@ fn a_repeated_read_sees_what_nothing_overwrites() {
     );
     h.accepted();
     let mut stale = Hang {
-        task: h.task.clone(),
+        facts: h.facts.clone(),
         execution: h.execution.clone(),
     };
     stale.read_from(
@@ -267,26 +267,26 @@ fn who_meets_at_a_barrier_for_ever_does_so_together() {
         4,
     );
     left.accepted();
-    let progress = left.task.sk.progress.clone().expect("built for progress");
+    let progress = left.facts.sk.progress.clone().expect("built for progress");
     let second = progress.threads[0]
         .repeats
         .iter()
         .find(|r| r.pairs.len() == 2 && r.period == 1);
     let choice = left
-        .task
+        .facts
         .sk
         .pool
         .as_choice(second.expect("two rounds are two blocks").choice)
         .expect("a choice");
     let mut repeated = Hang {
-        task: left.task.clone(),
+        facts: left.facts.clone(),
         execution: left.execution.clone(),
     };
     repeated.execution.choices[choice as usize] = true;
     // With the choice made, the events of the third round are gone.
-    let third: Vec<usize> = (0..left.task.sk.len())
+    let third: Vec<usize> = (0..left.facts.sk.len())
         .filter(|&e| {
-            left.task.sk.events[e].thread.is_some_and(|t| t.0 == 0)
+            left.facts.sk.events[e].thread.is_some_and(|t| t.0 == 0)
                 && left.execution.executed.has(e)
         })
         .skip(4)

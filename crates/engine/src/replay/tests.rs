@@ -6,6 +6,7 @@
 use super::replay;
 use crate::eval::{Assignment, Eval};
 use crate::execution::Execution;
+use crate::facts::Facts;
 use crate::skeleton::base::Base;
 use crate::skeleton::signature::signature;
 use crate::task::Task;
@@ -39,12 +40,12 @@ fn model(name: &str) -> Model {
         .expect("loads")
 }
 
-fn event(task: &Task<'_>, (thread, kind, nth): Name) -> usize {
+fn event(facts: &Facts<'_>, (thread, kind, nth): Name) -> usize {
     let is_it = |&i: &usize| {
-        let e = &task.sk.events[i];
+        let e = &facts.sk.events[i];
         e.kind == kind && (kind == Init || e.thread.is_some_and(|t| usize::from(t.0) == thread))
     };
-    (0..task.sk.len())
+    (0..facts.sk.len())
         .filter(is_it)
         .nth(nth)
         .expect("the test has that event")
@@ -53,20 +54,23 @@ fn event(task: &Task<'_>, (thread, kind, nth): Name) -> usize {
 /// The execution with these edges; every read returns the value of its source, and coherence has
 /// initial writes first.
 fn execution(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     rf: &[(Name, Name)],
     co: &[(Name, Name)],
     sc: &[(Name, Name)],
 ) -> Execution {
-    let (sk, n) = (&task.sk, task.sk.len());
+    let (sk, n) = (&facts.sk, facts.sk.len());
     let edges = |pairs: &[(Name, Name)]| {
         Rel::from_pairs(
             n,
-            pairs.iter().map(|&(a, b)| (event(task, a), event(task, b))),
+            pairs
+                .iter()
+                .map(|&(a, b)| (event(facts, a), event(facts, b))),
         )
     };
     let (rf, mut co, sc) = (edges(rf), edges(co), edges(sc));
-    let Base::Rel(loc) = task.base(task.model.signature.find("loc").expect("a base name")) else {
+    let Base::Rel(loc) = facts.base(facts.task.model.signature.find("loc").expect("a base name"))
+    else {
         panic!("`loc` is a relation")
     };
     for (i, w) in loc
@@ -95,7 +99,7 @@ fn execution(
     for (w, r) in rf.iter() {
         known.reads[r] = values[w];
     }
-    let free = task.model.free.iter().map(|f| match f.name.as_str() {
+    let free = facts.task.model.free.iter().map(|f| match f.name.as_str() {
         "rf" => rf.clone(),
         "co" => co.clone(),
         "sc" => sc.clone(),
@@ -118,8 +122,8 @@ fn rejected(
     co: &[(Name, Name)],
     sc: &[(Name, Name)],
 ) -> Vec<String> {
-    let task = Task::new(test, model, &[], 1, None).expect("small");
-    let replayed = match replay(&task, &execution(&task, rf, co, sc)) {
+    let facts = Facts::of(&Task::new(test, model, &[], 1), None).expect("small");
+    let replayed = match replay(&facts, &execution(&facts, rf, co, sc)) {
         Ok(replayed) => replayed,
         Err(law) => panic!("no candidate execution: {law}"),
     };

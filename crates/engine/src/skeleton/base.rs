@@ -199,15 +199,16 @@ pub(super) fn phases(after: bool) -> Build {
             same.fixed.iter().map(|pair| (pair, Cond::TRUE)).collect();
         at.extend(same.open.iter().map(|&(i, j, cond)| ((i, j), cond)));
         let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
-        for (x, now, next) in sk.phases.clone() {
-            for (y, other, _) in sk.phases.clone() {
-                let Some(&here) = at.get(&(x.index(), y.index())).filter(|_| x != y) else {
+        let phases = domains.phases(sk);
+        for &(x, [now, next]) in &phases {
+            for &(y, [other, _]) in &phases {
+                let Some(&here) = at.get(&(x, y)).filter(|_| x != y) else {
                     continue;
                 };
                 let first = if after { next } else { now };
                 let agree = sk.pool.cmp(CmpOp::Eq, Ty::WORD, first, other);
                 let cond = sk.pool.and(here, agree);
-                rel.add(x.index(), y.index(), cond);
+                rel.add(x, y, cond);
             }
         }
         rel.open.sort();

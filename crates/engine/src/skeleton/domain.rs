@@ -14,6 +14,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use rustc_hash::FxHashMap;
+
 use super::images::{Image, ImageFailure, TermImages, distinct};
 use super::needed::NeededTerms;
 use super::pool::{Cond, Term, TermId};
@@ -33,12 +35,23 @@ const PATIENT_ROUNDS: usize = 4;
 pub type Values = Vec<i64>;
 
 /// Known facts about all executions of interest.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct KnownFacts<'k> {
     /// Pairs of a write and a read that never reads from it.
     pub never: Option<&'k Rel>,
     /// By read: a list that contains its value in every execution.
     pub found: Option<&'k BTreeMap<usize, Values>>,
+    /// Terms in place of those of the skeleton.
+    pub terms: KnownTerms,
+}
+
+/// Terms that known facts justify in place of those of the skeleton.
+#[derive(Clone, Debug, Default)]
+pub struct KnownTerms {
+    /// By write of an atomic: the sum of several that its readers see instead of its value.
+    pub(crate) seen: FxHashMap<usize, TermId>,
+    /// By write half of an operation on an mbarrier object: its phase, and the next phase.
+    pub(crate) phases: FxHashMap<usize, [TermId; 2]>,
 }
 
 /// Possible values of every term, and possible cells of every access.
@@ -55,6 +68,8 @@ pub struct Domains {
     pub open: bool,
     /// Whether a read may return a value out of thin air that represents all unnamed values.
     pub seeded: bool,
+    /// Terms in place of those of the skeleton.
+    pub(crate) known: KnownTerms,
 }
 
 impl Domains {
@@ -69,7 +84,7 @@ impl Domains {
     pub fn compute(
         sk: &Skeleton,
         seeds: &[i64],
-        known: KnownFacts<'_>,
+        known: &KnownFacts<'_>,
         needed: Option<&NeededTerms>,
         rough: bool,
         deadline: Option<Instant>,
@@ -77,12 +92,14 @@ impl Domains {
         let n = sk.len();
         // The known facts use event numbers, so they apply only if the number of events is the
         // same.
-        let KnownFacts { never, found } =
-            if known.never.is_some_and(|never| never.universe_len() == n) {
-                known
-            } else {
-                KnownFacts::default()
-            };
+        let KnownFacts {
+            never,
+            found,
+            terms,
+        } = match known.never {
+            Some(never) if never.universe_len() == n => known.clone(),
+            _ => KnownFacts::default(),
+        };
         let mut propagation = Propagation {
             sk,
             never,
@@ -102,6 +119,7 @@ impl Domains {
                 may_fault: vec![false; n],
                 open: false,
                 seeded: false,
+                known: terms,
             },
         };
         let shifting = !seeds.is_empty() && propagation.seed(seeds);
@@ -123,6 +141,31 @@ impl Domains {
     /// The function of reads that a term computes.
     pub fn image(&self, t: TermId) -> &Image {
         &self.images.all[TermPool::term_index(t)]
+    }
+
+    /// The term that a read of this write returns.
+    pub(crate) fn seen(&self, sk: &Skeleton, write: usize) -> TermId {
+        let seen = self.known.seen.get(&write).copied();
+        seen.unwrap_or_else(|| sk.events[write].value.expect("writes have values"))
+    }
+
+    /// The write halves of operations on mbarrier objects, each with its phase and the next phase.
+    pub(crate) fn phases(&self, sk: &Skeleton) -> Vec<(usize, [TermId; 2])> {
+        let phases = sk.phases.iter().map(|&(write, now, next)| {
+            let write = write.index();
+            let known = self.known.phases.get(&write);
+            (write, known.copied().unwrap_or([now, next]))
+        });
+        phases.collect()
+    }
+
+    /// The memory cell of an access, if it is the same in all executions in which the access
+    /// executes.
+    pub(crate) fn surely_at(&self, sk: &Skeleton, access: usize) -> Option<CellId> {
+        match self.cells[access][..] {
+            [cell] if !self.may_fault[access] => Some(sk.memory.cell(cell).memory),
+            _ => None,
+        }
     }
 
     /// Whether two accesses may go to the same memory.
@@ -294,7 +337,7 @@ impl Propagation<'_> {
 
     /// Whether the values that a write makes visible changed.
     fn is_changed(&self, w: usize) -> bool {
-        self.domains.images.changed[TermPool::term_index(self.sk.seen(w))]
+        self.domains.images.changed[TermPool::term_index(self.domains.seen(self.sk, w))]
     }
 
     /// Adds values to a read; returns whether it gained some.
@@ -317,7 +360,7 @@ impl Propagation<'_> {
                     && self.may_read(w, r)
                     && d.may_overlap(sk, r, w)
             })
-            .map(|&w| d.of(sk.seen(w)));
+            .map(|&w| d.of(d.seen(sk, w)));
         if let Some(at) = knot.filter(|&at| self.knots[at].is_done) {
             let gains = sources.any(|values| {
                 values.is_none_or(|all| {

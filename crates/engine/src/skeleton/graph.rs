@@ -8,7 +8,6 @@ use program::memory::{CellId, Memory};
 use program::options::OptionValues;
 use program::unknown::Site;
 use program::{EventKind, Program, ThreadId, Ty};
-use rustc_hash::FxHashMap;
 use verdict::Place;
 
 use super::event::Event;
@@ -88,8 +87,6 @@ pub struct Skeleton {
     pub barrier_order: Vec<(EventId, EventId, Cond)>,
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
-    /// By write of an atomic: the sum of several that replaces its value ([`crate::sums`]).
-    pub(crate) sums: FxHashMap<usize, TermId>,
     /// Writes with given-up values ([`super::needed`]): their terms are not the written values.
     pub(crate) given_up: Vec<usize>,
     /// The write halves of operations on mbarrier objects, each with its phase and the next phase.
@@ -164,14 +161,6 @@ impl Skeleton {
             .map(|c| self.memory.cell(c).memory)
     }
 
-    /// The value that a read of this write returns.
-    pub(crate) fn seen(&self, write: usize) -> TermId {
-        self.sums
-            .get(&write)
-            .copied()
-            .unwrap_or_else(|| self.events[write].value.expect("writes have values"))
-    }
-
     /// The term of an observable, if it is a register.
     pub(crate) fn observed_register(&self, observable: Observable) -> Option<TermId> {
         let Observable::Reg(t, r) = observable else {
@@ -201,7 +190,7 @@ impl Skeleton {
             phases, syncbar, exitbar, nextbar, meets, divergence, unlike_count, unlike_met,
             out_of_turn, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
             program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _,
-            deepest: _, has_loops: _, final_regs: _, sums: _, given_up: _, rmw: _, order: _,
+            deepest: _, has_loops: _, final_regs: _, given_up: _, rmw: _, order: _,
             launch_ways: _, progress,
         } = self;
         let edges = [

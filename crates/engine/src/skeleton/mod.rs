@@ -146,7 +146,6 @@ impl Skeleton {
             phases: phases(&mut out),
             rmw: out.rmw,
             unmet: out.unmet,
-            sums: Default::default(),
             given_up: Vec::new(),
             order: program_order(&program, &out.events),
             progress,
@@ -248,19 +247,6 @@ impl Skeleton {
                 self.complete = self.pool.and(self.complete, ending.done);
             }
             self.cut = self.pool.or(self.cut, ending.cut);
-        }
-    }
-
-    /// Replaces the phases of operations on mbarrier objects by known ones, by write half.
-    pub(crate) fn fall_in(&mut self, known: &rustc_hash::FxHashMap<usize, i64>) {
-        let Skeleton { phases, pool, .. } = self;
-        for (write, now, next) in phases {
-            if let Some(&phase) = known.get(&write.index()) {
-                (*now, *next) = (
-                    pool.constant(phase),
-                    pool.constant((phase + 1) & (mbarrier::PHASES - 1)),
-                );
-            }
         }
     }
 }

@@ -105,7 +105,7 @@ impl Rivals {
 /// Whether the value of a write can be worked out.
 fn is_known(domains: &Domains, unknowns: &Unknowns, sk: &Skeleton, e: usize) -> bool {
     !sk.given_up.contains(&e)
-        && !sk.sums.contains_key(&e)
+        && !domains.known.seen.contains_key(&e)
         && domains.cells[e]
             .iter()
             .all(|&c| unknowns.in_cell(&sk.program, &sk.memory, c).is_none())

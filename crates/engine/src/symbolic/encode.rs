@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 use super::leaves::{Cases, CircuitValue, LeafGates, calculated, collect, holds};
 use super::relations::exactly_one;
 use super::words::BitWord;
-use crate::bounds::TaskBounds;
 use crate::execution::Execution;
+use crate::facts::Facts;
+use crate::facts::bounds::TaskBounds;
 use crate::skeleton::{Cond, TermId};
-use crate::task::Task;
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Budget, Gates, Lit};
@@ -28,7 +28,7 @@ pub(super) struct Encoding<'a> {
     pub(super) gates: Gates,
     /// The constraints of every execution.
     pub(super) clauses: Vec<Vec<Lit>>,
-    pub(super) task: Rc<Task<'a>>,
+    pub(super) facts: Rc<Facts<'a>>,
     pub(super) start: Rc<TaskBounds>,
     pub(super) inner: Circuit<'a, LeafGates<'a>>,
     /// By cell: the writes that may be its last, each with the literal that it is.
@@ -41,11 +41,11 @@ pub(super) struct Encoding<'a> {
 
 /// Encodes a task.
 pub(super) fn with_encoding<'a>(
-    task: &Rc<Task<'a>>,
+    facts: &Rc<Facts<'a>>,
     start: Rc<TaskBounds>,
     budget: Budget,
 ) -> Encoding<'a> {
-    let sk = &task.sk;
+    let sk = &facts.sk;
     let n = sk.len();
     let mut gates = Gates::within(budget);
     let mut clauses = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn with_encoding<'a>(
         if !event.is_read() || !start.algebra.may.has(r) {
             continue;
         }
-        let value = match task
+        let value = match facts
             .domains
             .of(event.value.expect("reads have values"))
             .map(Vec::as_slice)
@@ -76,29 +76,29 @@ pub(super) fn with_encoding<'a>(
         reads[r] = Some(value);
     }
     let leaves = LeafGates {
-        task: task.clone(),
+        facts: facts.clone(),
         conds: FxHashMap::default(),
         terms: FxHashMap::default(),
         words: FxHashMap::default(),
         choices,
         reads,
         combined: FxHashMap::default(),
-        free: vec![FxHashMap::default(); task.model.free.len()],
+        free: vec![FxHashMap::default(); facts.task.model.free.len()],
     };
     let mut e = Encoding {
         gates,
         clauses,
-        task: task.clone(),
+        facts: facts.clone(),
         inner: Circuit::new(
-            task.model,
+            facts.task.model,
             start.algebra.clone(),
             start.values.clone(),
             leaves,
         ),
         start,
         finals: Vec::new(),
-        axioms: vec![None; task.model.axioms.len()],
-        flags: vec![None; task.model.flags.len()],
+        axioms: vec![None; facts.task.model.axioms.len()],
+        flags: vec![None; facts.task.model.flags.len()],
         likely: Rc::default(),
     };
     for (_, agreed) in &e.start.agreed {
@@ -108,7 +108,7 @@ pub(super) fn with_encoding<'a>(
         let l = e.cond(c);
         e.clauses.push(vec![l]);
     }
-    for (i, f) in task.model.free.iter().enumerate() {
+    for (i, f) in facts.task.model.free.iter().enumerate() {
         match f.shape {
             FreeShape::Function => e.sources(i),
             FreeShape::Order => e.order(i),
@@ -173,7 +173,7 @@ impl Encoding<'_> {
         if let Some(l) = self.axioms[i] {
             return l;
         }
-        let model = self.task.model;
+        let model = self.facts.task.model;
         let mut l = self.test(&model.axioms[i]);
         let start = self.start.clone();
         for (_, agreed) in start.agreed.iter().filter(|&&(axiom, _)| axiom == i) {
@@ -186,7 +186,7 @@ impl Encoding<'_> {
 
     /// Whether a flag is raised, by pairs outside `spared`.
     pub(super) fn flag(&mut self, i: usize, spared: Option<&Rel>) -> Lit {
-        let flag = &self.task.model.flags[i];
+        let flag = &self.facts.task.model.flags[i];
         if let Some(spared) = spared.filter(|_| flag.test == Test::Empty) {
             let l = self.inner.is_within(&mut self.gates, flag.node, spared);
             return if flag.negated { !l } else { l };
@@ -194,7 +194,7 @@ impl Encoding<'_> {
         if let Some(l) = self.flags[i] {
             return l;
         }
-        let model = self.task.model;
+        let model = self.facts.task.model;
         let l = self.test(&model.flags[i]);
         self.flags[i] = Some(l);
         l
@@ -202,8 +202,8 @@ impl Encoding<'_> {
 
     /// The final value of an observable.
     pub(super) fn observable(&mut self, o: Observable) -> CircuitValue {
-        let task = self.task.clone();
-        let sk = &task.sk;
+        let facts = self.facts.clone();
+        let sk = &facts.sk;
         if let Some(register) = sk.observed_register(o) {
             return self.value(register);
         }
@@ -218,7 +218,7 @@ impl Encoding<'_> {
         };
         let values: Vec<(CircuitValue, Lit)> = last
             .into_iter()
-            .map(|(w, fin)| (self.value(sk.seen(w)), fin))
+            .map(|(w, fin)| (self.value(facts.domains.seen(sk, w)), fin))
             .collect();
         let gates = &mut self.gates;
         if values
@@ -248,11 +248,11 @@ impl Encoding<'_> {
     /// Input values of an execution in which operations on mbarrier objects come in a possible
     /// order.
     fn guesses(&self) -> FxHashMap<usize, bool> {
-        let (task, leaves) = (&self.task, &self.inner.leaves);
+        let (facts, leaves) = (&self.facts, &self.inner.leaves);
         let [values, finals] =
-            [task.model.values, task.model.finals].map(|f| &leaves.free[f.0 as usize]);
+            [facts.task.model.values, facts.task.model.finals].map(|f| &leaves.free[f.0 as usize]);
         let mut guesses: Vec<(Lit, bool)> = Vec::new();
-        for run in &task.objects.runs {
+        for run in &facts.implied.objects.runs {
             let place = run
                 .iter()
                 .enumerate()
@@ -317,7 +317,7 @@ impl Encoding<'_> {
         match *a {
             PropAtom::Observable(o) => self.observable(o),
             ref other => {
-                CircuitValue::constant(self.task.atom_value(other, &mut |_| None).unwrap_or(0))
+                CircuitValue::constant(self.facts.atom_value(other, &mut |_| None).unwrap_or(0))
             }
         }
     }
@@ -325,8 +325,8 @@ impl Encoding<'_> {
     /// The execution that an assignment of all gates describes; meaningless if the circuit was
     /// given up in the meantime.
     pub(super) fn decode(&mut self, values: &[bool]) -> Execution {
-        let task = self.task.clone();
-        let sk = &task.sk;
+        let facts = self.facts.clone();
+        let sk = &facts.sk;
         let is = |l: Lit| values.get(l.gate()).copied().unwrap_or(false) != l.negated();
         // Guards outside all clauses have no gate yet.
         let lits: Vec<Lit> = (0..sk.len())
@@ -348,7 +348,7 @@ impl Encoding<'_> {
             })
             .collect();
         let choices = self.inner.leaves.choices.iter().map(|&l| is(l)).collect();
-        let free = (0..task.model.free.len())
+        let free = (0..facts.task.model.free.len())
             .map(|f| {
                 let chosen = self.inner.leaves.free[f].iter().filter(|(_, l)| is(**l));
                 Rel::from_pairs(

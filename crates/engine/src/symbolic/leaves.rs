@@ -12,11 +12,11 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::words::BitWord;
+use crate::facts::Facts;
 use crate::skeleton::base::Base;
 use crate::skeleton::domain::MAX_VALUES;
 use crate::skeleton::images::{Image, together};
 use crate::skeleton::{Cond, CondAtom, Term, TermId};
-use crate::task::Task;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
 use cat::model::ir::FreeId;
@@ -72,7 +72,7 @@ impl CircuitValue {
 
 /// Gates of leaves: guards, values, open cells.
 pub(super) struct LeafGates<'a> {
-    pub(super) task: Rc<Task<'a>>,
+    pub(super) facts: Rc<Facts<'a>>,
     pub(super) conds: FxHashMap<Cond, Lit>,
     pub(super) terms: FxHashMap<TermId, Rc<Cases>>,
     pub(super) words: FxHashMap<TermId, Rc<BitWord>>,
@@ -87,8 +87,8 @@ pub(super) struct LeafGates<'a> {
 impl LeafGates<'_> {
     /// A condition of the skeleton.
     pub(super) fn cond(&mut self, gates: &mut Gates, c: Cond) -> Lit {
-        let task = self.task.clone();
-        let pool = &task.sk.pool;
+        let facts = self.facts.clone();
+        let pool = &facts.sk.pool;
         let Some((atom, low, high)) = pool.decision(c) else {
             return Lit::constant(c == Cond::TRUE);
         };
@@ -107,8 +107,8 @@ impl LeafGates<'_> {
     }
 
     fn compare(&mut self, gates: &mut Gates, op: CmpOp, ty: Ty, a: TermId, b: TermId) -> Lit {
-        let task = self.task.clone();
-        let images = [task.domains.image(a), task.domains.image(b)];
+        let facts = self.facts.clone();
+        let images = [facts.domains.image(a), facts.domains.image(b)];
         match together(&|e| self.reads_of(e).len(), &images, |row| {
             op.holds(ty, row[0], row[1])
         }) {
@@ -153,12 +153,12 @@ impl LeafGates<'_> {
 
     /// Whether the values of a term are listed.
     fn is_listed(&self, t: TermId) -> bool {
-        !matches!(self.task.domains.image(t), Image::Word)
+        !matches!(self.facts.domains.image(t), Image::Word)
     }
 
     /// Whether an operand of a term is known only by its bits.
     fn is_of_words(&self, t: TermId) -> bool {
-        match self.task.sk.pool.term(t) {
+        match self.facts.sk.pool.term(t) {
             Term::Const(_) | Term::Read(_) | Term::Bin(BinOp::Unknown, ..) => false,
             Term::Cast(_, a) => self.is_unlisted(a),
             Term::Fused(_, three) => three.into_iter().any(|t| self.is_unlisted(t)),
@@ -187,7 +187,7 @@ impl LeafGates<'_> {
         if let Some(word) = self.words.get(&t) {
             return word.clone();
         }
-        let made = match self.task.sk.pool.term(t) {
+        let made = match self.facts.sk.pool.term(t) {
             _ if self.is_listed(t) && !self.is_of_words(t) => {
                 let cases = self.term(gates, t);
                 BitWord::of_cases(gates, &cases)
@@ -219,8 +219,8 @@ impl LeafGates<'_> {
         if let Some(c) = self.terms.get(&t) {
             return c.clone();
         }
-        let task = self.task.clone();
-        let cases = match (task.domains.image(t), task.sk.pool.term(t)) {
+        let facts = self.facts.clone();
+        let cases = match (facts.domains.image(t), facts.sk.pool.term(t)) {
             (Image::Of(reads, values), _) => {
                 let combinations = self.combinations(gates, reads);
                 collect(
@@ -375,11 +375,11 @@ fn the_yes(gates: &mut Gates, cases: impl IntoIterator<Item = (bool, Lit)>) -> L
 
 impl CircuitLeaves for LeafGates<'_> {
     fn executes(&mut self, gates: &mut Gates, event: usize) -> Lit {
-        self.cond(gates, self.task.sk.events[event].guard)
+        self.cond(gates, self.facts.sk.events[event].guard)
     }
 
     fn base(&mut self, gates: &mut Gates, id: BaseId, i: usize, j: usize) -> Lit {
-        let Base::Rel(relation) = self.task.base(id) else {
+        let Base::Rel(relation) = self.facts.base(id) else {
             unreachable!("sets have no open cells")
         };
         let from = relation

@@ -20,9 +20,9 @@ mod z3;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::bounds::TaskBounds;
+use super::facts::Facts;
+use super::facts::bounds::TaskBounds;
 use super::query::{Deadline, FinalState, Query, QueryResult};
-use super::task::Task;
 use cat::algebra::gates::{Budget, Exhausted, Lit};
 use encode::{Encoding, with_encoding};
 use sat::{Cnf, SatLit, Solver, SolverAnswer};
@@ -57,7 +57,7 @@ impl Backend {
 
 /// A task as a circuit, prepared for any solver.
 pub(crate) struct Symbolic<'a> {
-    task: Rc<Task<'a>>,
+    facts: Rc<Facts<'a>>,
     size: usize,
     encoding: Encoding<'a>,
     told: Vec<(Backend, LoadedSolver)>,
@@ -134,13 +134,13 @@ impl<'a> Symbolic<'a> {
     /// Encodes the executions of the task that these bounds cover, in a circuit of at most this
     /// size.
     pub(crate) fn new(
-        task: &Rc<Task<'a>>,
+        facts: &Rc<Facts<'a>>,
         start: Rc<TaskBounds>,
         size: usize,
         deadline: Deadline,
     ) -> Self {
         let encoding = with_encoding(
-            task,
+            facts,
             start,
             Budget {
                 size,
@@ -148,7 +148,7 @@ impl<'a> Symbolic<'a> {
             },
         );
         Symbolic {
-            task: task.clone(),
+            facts: facts.clone(),
             size,
             encoding,
             told: Vec::new(),
@@ -158,22 +158,22 @@ impl<'a> Symbolic<'a> {
 
     /// A rough lower bound on the size of a circuit from these bounds; triples of orders are
     /// counted up to `most`.
-    pub(crate) fn expected(task: &Task<'a>, start: &TaskBounds, most: usize) -> CircuitEstimate {
-        let events = &task.sk.events;
-        let several = |e: &usize| listed_values(task, *e) > 1;
+    pub(crate) fn expected(facts: &Facts<'a>, start: &TaskBounds, most: usize) -> CircuitEstimate {
+        let events = &facts.sk.events;
+        let several = |e: &usize| listed_values(facts, *e) > 1;
         let reads = (0..events.len())
             .filter(|&e| events[e].is_read())
             .filter(several);
-        let read_from = &start.free[task.model.values.0 as usize];
+        let read_from = &start.free[facts.task.model.values.0 as usize];
         let values = read_from
             .may
             .iter()
             .filter(|(w, r)| several(w) && several(r))
-            .map(|(w, _)| listed_values(task, w))
+            .map(|(w, _)| listed_values(facts, w))
             .sum();
-        let relations = reads.map(|e| listed_values(task, e)).sum::<usize>()
-            + start.open(task) / 4
-            + relations::triples(task, start, most);
+        let relations = reads.map(|e| listed_values(facts, e)).sum::<usize>()
+            + start.open(facts) / 4
+            + relations::triples(facts, start, most);
         CircuitEstimate { values, relations }
     }
 
@@ -207,11 +207,11 @@ impl<'a> Symbolic<'a> {
             lits.push(self.encoding.gates.any(flags));
         }
         if query.complete || complete || !query.props.is_empty() {
-            lits.push(self.encoding.cond(self.task.sk.complete));
+            lits.push(self.encoding.cond(self.facts.sk.complete));
         }
         lits.push(self.encoding.cond(query.require));
         if query.no_fault {
-            lits.push(!self.encoding.cond(self.task.fault));
+            lits.push(!self.encoding.cond(self.facts.fault));
         }
         for &(p, truth) in &query.props {
             let l = self.encoding.prop(p);
@@ -229,8 +229,8 @@ impl<'a> Symbolic<'a> {
     fn alike(&mut self, query: &Query<'_>, states: bool) -> Vec<SymmetryClass> {
         let classes = self
             .classes
-            .get_or_insert_with(|| symmetry::classes(&self.task));
-        symmetry::of_query(&self.task, classes, query, states)
+            .get_or_insert_with(|| symmetry::classes(&self.facts));
+        symmetry::of_query(&self.facts, classes, query, states)
     }
 
     /// Prepares a query for a solver; `None` if one of its requirements is constantly false.
@@ -326,7 +326,7 @@ impl<'a> Symbolic<'a> {
         query: &Query<'_>,
         deadline: Deadline,
     ) -> (Vec<FinalState>, Option<Reason>) {
-        let task = self.task.clone();
+        let facts = self.facts.clone();
         let PreparedQuery {
             told,
             encoding,
@@ -343,7 +343,7 @@ impl<'a> Symbolic<'a> {
         let switch = encoding.gates.input();
         let on = told.cnf.lit(&encoding.gates, switch);
         assumptions.push(on);
-        let observed: Vec<_> = task
+        let observed: Vec<_> = facts
             .observed
             .iter()
             .map(|&o| encoding.observable(o))
@@ -357,7 +357,7 @@ impl<'a> Symbolic<'a> {
             }
             match told.cnf.solver.solve(&assumptions, deadline.left_ms()) {
                 SolverAnswer::Unsat => {
-                    return match symmetry::permuted(&task, &alike, &states, deadline) {
+                    return match symmetry::permuted(&facts, &alike, &states, deadline) {
                         Ok(all) => finish(all, None),
                         Err(reason) => finish(states, Some(reason)),
                     };
@@ -390,10 +390,10 @@ impl<'a> Symbolic<'a> {
 }
 
 /// The number of listed values of an event.
-fn listed_values(task: &Task<'_>, e: usize) -> usize {
-    task.sk.events[e]
+fn listed_values(facts: &Facts<'_>, e: usize) -> usize {
+    facts.sk.events[e]
         .value
-        .and_then(|term| task.domains.of(term))
+        .and_then(|term| facts.domains.of(term))
         .map_or(0, Vec::len)
 }
 

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::encode::Encoding;
 use super::leaves::{Cases, CircuitValue, compare_cases};
-use crate::bounds::TaskBounds;
-use crate::task::Task;
+use crate::facts::Facts;
+use crate::facts::bounds::TaskBounds;
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
@@ -19,8 +19,8 @@ use program::Ty;
 impl Encoding<'_> {
     /// The literal that two accesses go to the same memory, by their addresses.
     fn same_memory(&mut self, a: usize, b: usize) -> Lit {
-        let task = self.task.clone();
-        let sk = &task.sk;
+        let facts = self.facts.clone();
+        let sk = &facts.sk;
         let (x, y) = (
             sk.events[a].addr.expect("an access"),
             sk.events[b].addr.expect("an access"),
@@ -34,11 +34,11 @@ impl Encoding<'_> {
 
     /// The literal that an access has an address without memory.
     fn astray(&mut self, e: usize) -> Lit {
-        if !self.task.domains.may_fault[e] {
+        if !self.facts.domains.may_fault[e] {
             return Lit::FALSE;
         }
-        let task = self.task.clone();
-        let sk = &task.sk;
+        let facts = self.facts.clone();
+        let sk = &facts.sk;
         let cases = self.term(sk.events[e].addr.expect("an access"));
         let lits: Vec<Lit> = cases
             .iter()
@@ -50,8 +50,8 @@ impl Encoding<'_> {
 
     /// The values relation: one source for each read that executes, and its value.
     pub(super) fn sources(&mut self, f: usize) {
-        let task = self.task.clone();
-        let sk = &task.sk;
+        let facts = self.facts.clone();
+        let sk = &facts.sk;
         let may = self.start.free[f].may.clone();
         for r in 0..sk.len() {
             if !sk.events[r].is_read() || !self.start.algebra.may.has(r) {
@@ -78,16 +78,18 @@ impl Encoding<'_> {
                 self.inner.leaves.free[f].insert((w as u32, r as u32), lit);
                 let mut demands = vec![self.executes(w), !astray];
                 demands.push(self.same_memory(r, w));
-                demands.push(
-                    self.inner
-                        .cell(&mut self.gates, task.model.free[f].within, w, r),
-                );
+                demands.push(self.inner.cell(
+                    &mut self.gates,
+                    facts.task.model.free[f].within,
+                    w,
+                    r,
+                ));
                 for d in demands {
                     if d != Lit::TRUE {
                         self.clauses.push(vec![!lit, !reads, d]);
                     }
                 }
-                let theirs = self.value(sk.seen(w));
+                let theirs = self.value(facts.domains.seen(sk, w));
                 for same in same_value(&mut self.gates, &mine, &theirs, sk.events[r].ty) {
                     self.clauses.push([vec![!lit, !reads], same].concat());
                 }
@@ -107,8 +109,8 @@ impl Encoding<'_> {
 
     /// A free order: one input per open pair, transitivity and the declared bounds as clauses.
     pub(super) fn order(&mut self, f: usize) {
-        let task = self.task.clone();
-        let decl = &task.model.free[f];
+        let facts = self.facts.clone();
+        let decl = &facts.task.model.free[f];
         let within = self.bound(decl.within);
         let contains = decl.containing.map(|c| self.bound(c));
         let covers = decl.covering.map(|c| self.bound(c));
@@ -202,7 +204,7 @@ impl Encoding<'_> {
     ) -> bool {
         let algebra = self.start.algebra.clone();
         let implied = ImpliedTriples::new(free_bound, within, &algebra.must);
-        for i in 0..self.task.sk.len() {
+        for i in 0..self.facts.sk.len() {
             for j in free_bound.may.successors(i) {
                 if self.gates.tick(self.clauses.len()) {
                     return false;
@@ -249,11 +251,11 @@ impl Encoding<'_> {
 
     /// Barriers impose an order in time, together with program order: waits in a cycle never pass.
     pub(super) fn barrier_order(&mut self) {
-        if !self.task.check_barrier_order {
+        if !self.facts.check_barrier_order {
             return;
         }
-        let task = self.task.clone();
-        let sk = &task.sk;
+        let facts = self.facts.clone();
+        let sk = &facts.sk;
         let mut may = sk.program_order().clone();
         let mut edges: FxHashMap<(usize, usize), Lit> =
             may.iter().map(|p| (p, Lit::TRUE)).collect();
@@ -274,9 +276,9 @@ impl Encoding<'_> {
 
     /// Chooses one write without executed successor for each observed cell.
     pub(super) fn final_writes(&mut self) {
-        let task = self.task.clone();
-        let order = task.model.finals;
-        for (&cell, writers) in task.observed_cells.iter().zip(&task.at_cell) {
+        let facts = self.facts.clone();
+        let order = facts.task.model.finals;
+        for (&cell, writers) in facts.observed_cells.iter().zip(&facts.at_cell) {
             let mut here: Vec<(usize, Lit)> = Vec::new();
             for &(w, cond) in writers {
                 if !self.start.algebra.may.has(w) {
@@ -306,9 +308,10 @@ impl Encoding<'_> {
 }
 
 /// The number of transitivity clauses for triples of free orders; stops counting beyond `most`.
-pub(super) fn triples(task: &Task<'_>, start: &TaskBounds, most: usize) -> usize {
+pub(super) fn triples(facts: &Facts<'_>, start: &TaskBounds, most: usize) -> usize {
     let mut count = 0;
-    for (f, order) in task
+    for (f, order) in facts
+        .task
         .model
         .free
         .iter()

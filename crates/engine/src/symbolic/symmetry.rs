@@ -26,6 +26,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::encode::Encoding;
 use super::leaves::holds;
+use crate::facts::Facts;
 use crate::initial;
 use crate::query::{Deadline, FinalState, Query};
 use crate::skeleton::base::Base;
@@ -33,7 +34,6 @@ use crate::skeleton::domain::Values;
 use crate::skeleton::event::Event;
 use crate::skeleton::pool::{CondAtom, Term, TermPool};
 use crate::skeleton::{Cond, Skeleton, TermId};
-use crate::task::Task;
 use cat::algebra::gates::Lit;
 use cat::model::ir::FreeShape;
 use cat::rel::{EventId, Rel};
@@ -141,8 +141,8 @@ impl Exchange<'_> {
 
     /// Whether it maps the base sets and relations of a task to themselves. They can differ only at
     /// moved events.
-    fn keeps_bases(&mut self, task: &Task<'_>, moved: &[usize]) -> bool {
-        task.bases.values().all(|(_, base)| match base {
+    fn keeps_bases(&mut self, facts: &Facts<'_>, moved: &[usize]) -> bool {
+        facts.bases.values().all(|(_, base)| match base {
             Base::Set(set) => moved.iter().all(|&e| set.has(e) == set.has(self.to[e])),
             Base::Rel(rel) => keeps_pairs(moved, &self.to, &rel.fixed) && self.keeps(&rel.open),
         })
@@ -164,8 +164,8 @@ impl Exchange<'_> {
 
     /// Whether it maps the final values of two threads to each other, and keeps the conditions that
     /// they exist.
-    fn keeps_final_values(&mut self, task: &Task<'_>, a: ThreadId, b: ThreadId) -> bool {
-        let sk = &task.sk;
+    fn keeps_final_values(&mut self, facts: &Facts<'_>, a: ThreadId, b: ThreadId) -> bool {
+        let sk = &facts.sk;
         let [of_a, of_b] = [a, b].map(|thread| usize::from(thread.0));
         let types = [a, b].map(|thread| {
             let regs = &sk.program.thread(thread).regs;
@@ -178,7 +178,7 @@ impl Exchange<'_> {
                 .all(|(&x, &y)| self.term(x) == y && self.term(y) == x)
             && self.cond(sk.done[of_a]) == sk.done[of_b]
             && self.cond(sk.complete) == sk.complete
-            && self.cond(task.fault) == task.fault
+            && self.cond(facts.fault) == facts.fault
     }
 
     /// Whether the exchange maps these pairs of events, with their conditions, to each other.
@@ -190,8 +190,8 @@ impl Exchange<'_> {
 }
 
 /// The classes of a task.
-pub(super) fn classes(task: &Task<'_>) -> Vec<SymmetryClass> {
-    let sk = &task.sk;
+pub(super) fn classes(facts: &Facts<'_>) -> Vec<SymmetryClass> {
+    let sk = &facts.sk;
     if sk.len() > MOST_EVENTS
         || sk.program.host.is_some()
         || sk.progress.is_some()
@@ -211,10 +211,10 @@ pub(super) fn classes(task: &Task<'_>) -> Vec<SymmetryClass> {
         let thread = ThreadId(thread as u16);
         let class = classes.iter().position(|class| {
             let (first, theirs) = &class.threads[0];
-            looks_alike(task, theirs, &mine) && {
+            looks_alike(facts, theirs, &mine) && {
                 let pool = pool.get_or_insert_with(|| sk.pool.clone());
                 alike(
-                    task,
+                    facts,
                     pool,
                     (*first, theirs.as_slice()),
                     (thread, mine.as_slice()),
@@ -233,8 +233,8 @@ pub(super) fn classes(task: &Task<'_>) -> Vec<SymmetryClass> {
 }
 
 /// Whether a detailed comparison is worthwhile.
-fn looks_alike(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
-    let sk = &task.sk;
+fn looks_alike(facts: &Facts<'_>, a: &[usize], b: &[usize]) -> bool {
+    let sk = &facts.sk;
     let kind = |e: usize| {
         let Event {
             kind,
@@ -255,12 +255,12 @@ fn looks_alike(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
 
 /// Whether exchanging two threads maps the task to itself.
 fn alike(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     pool: &mut TermPool,
     a: (ThreadId, &[usize]),
     b: (ThreadId, &[usize]),
 ) -> bool {
-    let sk = &task.sk;
+    let sk = &facts.sk;
     let mut to: Vec<usize> = (0..sk.len()).collect();
     for (&x, &y) in a.1.iter().zip(b.1) {
         (to[x], to[y]) = (y, x);
@@ -277,11 +277,11 @@ fn alike(
         conds: FxHashMap::default(),
     };
     exchange.keeps_events()
-        && names_same_memory(task, &moved, &exchange.to)
+        && names_same_memory(facts, &moved, &exchange.to)
         && keeps_rmw(sk, &exchange.to)
-        && exchange.keeps_bases(task, &moved)
+        && exchange.keeps_bases(facts, &moved)
         && exchange.keeps_constraints(sk)
-        && exchange.keeps_final_values(task, a.0, b.0)
+        && exchange.keeps_final_values(facts, a.0, b.0)
 }
 
 /// Whether an exchange of events maps a relation to itself, which can fail only at moved events.
@@ -295,15 +295,16 @@ fn keeps_pairs(moved: &[usize], to: &[usize], rel: &Rel) -> bool {
 
 /// Whether moved events and their images may access the same memory. It may depend on the thread,
 /// which has private memory.
-fn names_same_memory(task: &Task<'_>, moved: &[usize], to: &[usize]) -> bool {
-    let sk = &task.sk;
+fn names_same_memory(facts: &Facts<'_>, moved: &[usize], to: &[usize]) -> bool {
+    let sk = &facts.sk;
     moved.iter().all(|&e| {
         let image = to[e];
-        let cells: BTreeSet<_> = task.domains.cells[e].iter().collect();
-        cells == task.domains.cells[image].iter().collect()
-            && task.domains.may_fault[e] == task.domains.may_fault[image]
+        let cells: BTreeSet<_> = facts.domains.cells[e].iter().collect();
+        cells == facts.domains.cells[image].iter().collect()
+            && facts.domains.may_fault[e] == facts.domains.may_fault[image]
             && sk.events[e].addr.is_none_or(|address| {
-                task.domains
+                facts
+                    .domains
                     .addresses(address)
                     .iter()
                     .all(|&at| sk.cell(e, at) == sk.cell(image, at))
@@ -319,24 +320,24 @@ fn keeps_rmw(sk: &Skeleton, to: &[usize]) -> bool {
 }
 
 /// Whether the domains of values and addresses are the same for two threads' events.
-fn have_same_values(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
+fn have_same_values(facts: &Facts<'_>, a: &[usize], b: &[usize]) -> bool {
     a.iter().zip(b).all(|(&a, &b)| {
-        let (a, b) = (&task.sk.events[a], &task.sk.events[b]);
-        listed(task, a.value) == listed(task, b.value)
-            && listed(task, a.addr) == listed(task, b.addr)
+        let (a, b) = (&facts.sk.events[a], &facts.sk.events[b]);
+        listed(facts, a.value) == listed(facts, b.value)
+            && listed(facts, a.addr) == listed(facts, b.addr)
     })
 }
 
 /// The listed values of a term.
-fn listed<'t>(task: &'t Task<'_>, term: Option<TermId>) -> Option<Option<&'t Values>> {
-    term.map(|term| task.domains.of(term))
+fn listed<'t>(facts: &'t Facts<'_>, term: Option<TermId>) -> Option<Option<&'t Values>> {
+    term.map(|term| facts.domains.of(term))
 }
 
 /// The parts of a task's classes that a query treats alike. Exchanging two threads of a part
 /// preserves the query's requirements on final values; with `states`, it also preserves the
 /// observables.
 pub(super) fn of_query(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     classes: &[SymmetryClass],
     query: &Query<'_>,
     states: bool,
@@ -346,12 +347,12 @@ pub(super) fn of_query(
             .flags
             .iter()
             .flatten()
-            .any(|flag: &usize| initial::is_ours(task.model, *flag))
+            .any(|flag: &usize| initial::is_ours(facts.task.model, *flag))
     {
         return Vec::new();
     }
     // If values may be missing, an execution may map to one with missing values.
-    let misses_values = task.misses_values(&query.axioms);
+    let misses_values = facts.misses_values(&query.axioms);
     let props: Vec<(String, bool)> = query
         .props
         .iter()
@@ -372,9 +373,9 @@ pub(super) fn of_query(
         for (thread, events) in &class.threads {
             let part = parts[first..].iter().position(|part| {
                 let (other, theirs) = &part.threads[0];
-                (!states || shows_alike(task, *other, *thread))
+                (!states || shows_alike(facts, *other, *thread))
                     && demands_alike(query, &props, &mentioned, *other, *thread)
-                    && (!misses_values || have_same_values(task, theirs, events))
+                    && (!misses_values || have_same_values(facts, theirs, events))
             });
             let one = (*thread, events.clone());
             match part {
@@ -411,9 +412,9 @@ fn exchanged_observable(a: ThreadId, b: ThreadId, o: Observable) -> Observable {
 }
 
 /// Whether final states show the same observables after two threads are exchanged.
-fn shows_alike(task: &Task<'_>, a: ThreadId, b: ThreadId) -> bool {
-    task.observed.iter().all(|&o| match o {
-        Observable::Reg(..) => task.observed.contains(&exchanged_observable(a, b, o)),
+fn shows_alike(facts: &Facts<'_>, a: ThreadId, b: ThreadId) -> bool {
+    facts.observed.iter().all(|&o| match o {
+        Observable::Reg(..) => facts.observed.contains(&exchanged_observable(a, b, o)),
         // A location that each thread or block has privately.
         Observable::Mem { viewer, .. } => {
             viewer.is_none_or(|viewer| exchanged(a, b, viewer) == viewer)
@@ -507,19 +508,19 @@ impl Encoding<'_> {
             .collect();
         found
             .iter()
-            .filter(|column| Self::is_computed(&self.task.sk, column))
+            .filter(|column| Self::is_computed(&self.facts.sk, column))
             .chain(&found)
             .find_map(|column| Some(SortKey::Order(self.order_of(column)?, column.to_vec())))
     }
 
     /// An order of the model that can relate any two of these writes.
     fn order_of(&self, column: &[usize]) -> Option<usize> {
-        let task = &self.task;
-        (0..task.model.free.len())
-            .filter(|&f| task.model.free[f].shape == FreeShape::Order)
+        let facts = &self.facts;
+        (0..facts.task.model.free.len())
+            .filter(|&f| facts.task.model.free[f].shape == FreeShape::Order)
             .find(|&f| {
                 let related = &self.inner.leaves.free[f];
-                task.sk.events[column[0]].is_write()
+                facts.sk.events[column[0]].is_write()
                     && column.iter().all(|&a| {
                         column
                             .iter()
@@ -532,7 +533,7 @@ impl Encoding<'_> {
     fn key_by_values(&self, class: &SymmetryClass, columns: &[Vec<usize>]) -> Option<SortKey> {
         let reads: Vec<&Vec<usize>> = columns
             .iter()
-            .filter(|column| self.task.sk.events[column[0]].is_read() && self.must(column[0]))
+            .filter(|column| self.facts.sk.events[column[0]].is_read() && self.must(column[0]))
             .take(MOST_READS)
             .collect();
         (!reads.is_empty()).then(|| {
@@ -604,7 +605,7 @@ impl Encoding<'_> {
 
     /// The value of a read.
     fn value_of_read(&self, e: usize) -> TermId {
-        self.task.sk.events[e].value.expect("reads have values")
+        self.facts.sk.events[e].value.expect("reads have values")
     }
 }
 
@@ -622,7 +623,7 @@ fn column(class: &SymmetryClass, k: usize) -> Vec<usize> {
 /// # Errors
 /// There are too many, or time ran out.
 pub(super) fn permuted(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     classes: &[SymmetryClass],
     found: &BTreeSet<FinalState>,
     deadline: Deadline,
@@ -634,7 +635,7 @@ pub(super) fn permuted(
             .threads
             .iter()
             .map(|(thread, _)| {
-                let mut shown: Vec<_> = (task.observed.iter().enumerate())
+                let mut shown: Vec<_> = (facts.observed.iter().enumerate())
                     .filter_map(|(at, &o)| match o {
                         Observable::Reg(of, reg) if of == *thread => Some((reg, at)),
                         _ => None,
@@ -701,6 +702,7 @@ fn next_permutation<T: Ord>(of: &mut [T]) -> bool {
 mod tests {
     use super::*;
     use crate::skeleton::signature::signature;
+    use crate::task::Task;
     use cat::model::load_shipped;
 
     /// The sizes of the classes: of the task, of the reachability query, and of the same query over
@@ -717,7 +719,7 @@ mod tests {
         let model = load_shipped("ptx", &signature())
             .expect("shipped")
             .expect("loads");
-        let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
+        let facts = Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
         let query = Query {
             props: vec![(test.condition.as_ref().expect("has one"), true)],
             ..Query::complete(&model)
@@ -728,8 +730,8 @@ mod tests {
         };
         let of =
             |classes: &[SymmetryClass]| classes.iter().map(|class| class.threads.len()).collect();
-        let classes = classes(&task);
-        let of_query = |query: &Query<'_>| of(&super::of_query(&task, &classes, query, false));
+        let classes = classes(&facts);
+        let of_query = |query: &Query<'_>| of(&super::of_query(&facts, &classes, query, false));
         [of(&classes), of_query(&query), of_query(&candidates)]
     }
 

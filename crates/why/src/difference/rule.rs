@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use cat::model::ir::Model;
 use engine::query::Deadline;
-use engine::task::thin_air_axioms;
+use engine::thin_air::thin_air_axioms;
 use program::edits::{Change, Edit, EditSite, edited};
 use program::litmus::{LitmusTest, Prop};
 use program::strength::{self, Order};

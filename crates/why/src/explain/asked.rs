@@ -1,6 +1,6 @@
 //! The subject of a condition. Of several proofs, an explanation shows the one that speaks of it.
 
-use engine::task::Task;
+use engine::facts::Facts;
 use program::litmus::{Observable, observables};
 use program::{Op, RegId, Thread};
 
@@ -16,9 +16,9 @@ pub(crate) type Said = u32;
 
 impl Asked {
     /// For the test's condition.
-    pub(crate) fn new(task: &Task<'_>) -> Asked {
-        let sk = &task.sk;
-        let asked = observables(&task.test.condition, &[]);
+    pub(crate) fn new(facts: &Facts<'_>) -> Asked {
+        let sk = &facts.sk;
+        let asked = observables(&facts.task.test.condition, &[]);
         let sources: Vec<Vec<RegId>> = asked
             .iter()
             .map(|o| sources(&sk.program.threads, *o))
@@ -41,7 +41,7 @@ impl Asked {
                     let object = sk.program.object(loc);
                     event.thread.is_some()
                         && event.is_write()
-                        && task.domains.cells[e].iter().any(|c| memory(c) == object)
+                        && facts.domains.cells[e].iter().any(|c| memory(c) == object)
                 }
             }
         };

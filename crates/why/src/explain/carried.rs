@@ -14,9 +14,9 @@ use crate::knobs::Added;
 use cat::rel::{EventSet, Rel};
 use engine::eval::Eval;
 use engine::execution::Execution;
+use engine::facts::Facts;
 use engine::replay;
 use engine::replay::Replay;
-use engine::task::Task;
 
 /// The number of orders of events that are tried.
 const MOST: usize = 256;
@@ -26,14 +26,14 @@ const TOLD: usize = 8;
 
 /// The execution in the changed program, if that rejects it, and an axiom that it breaks.
 pub(crate) fn carried_over(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     added: &Added,
-    changed: &Task<'_>,
+    changed: &Facts<'_>,
     execution: &Execution,
 ) -> Option<(Execution, Replay, usize)> {
-    let start = start(task, added, changed, execution)?;
+    let start = start(facts, added, changed, execution)?;
     let mut candidates = vec![start.clone()];
-    for (f, free) in changed.model.free.iter().enumerate() {
+    for (f, free) in changed.task.model.free.iter().enumerate() {
         let Some(covering) = free.covering else {
             continue;
         };
@@ -63,18 +63,18 @@ pub(crate) fn carried_over(
 /// An execution that breaks some axioms, a wanted one among them; or the same with an event at
 /// another place in an order that the model leaves free. The most telling one is chosen.
 pub(crate) fn reordered(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     found: (Execution, Replay),
     axiom: usize,
 ) -> (Execution, Replay) {
     let (execution, broken) = (&found.0, found.1.rejected_by.clone());
     let mut others: Vec<Execution> = Vec::new();
-    for (f, free) in task.model.free.iter().enumerate() {
+    for (f, free) in facts.task.model.free.iter().enumerate() {
         let Some(covering) = free.covering else {
             continue;
         };
-        let must = replay::declared(task, execution, covering);
-        let within = replay::declared(task, execution, free.within);
+        let must = replay::declared(facts, execution, covering);
+        let within = replay::declared(facts, execution, free.within);
         let order = &execution.free[f];
         let in_order = |x: &usize| {
             execution
@@ -85,17 +85,17 @@ pub(crate) fn reordered(
         for x in execution.executed.iter().filter(in_order) {
             let mut without = execution.clone();
             let rest = order.iter().filter(|(i, j)| *i != x && *j != x);
-            without.free[f] = Rel::from_pairs(task.sk.len(), rest);
+            without.free[f] = Rel::from_pairs(facts.sk.len(), rest);
             others.extend(placed(&without, f, x, &must, &within));
         }
     }
     let again = others.into_iter().take(MOST).filter_map(|other| {
-        let replayed = replay::replay(task, &other).ok()?;
+        let replayed = replay::replay(facts, &other).ok()?;
         (replayed.rejected_by == broken).then_some((other, replayed))
     });
     let mut all = vec![found.clone()];
     all.extend(again.take(TOLD));
-    match telling(task, all.iter(), |_| vec![axiom]) {
+    match telling(facts, all.iter(), |_| vec![axiom]) {
         Some((best, _)) => best.clone(),
         None => found,
     }
@@ -103,14 +103,14 @@ pub(crate) fn reordered(
 
 /// The execution with fences that have no order yet.
 fn start(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     added: &Added,
-    changed: &Task<'_>,
+    changed: &Facts<'_>,
     from: &Execution,
 ) -> Option<Execution> {
-    let event = pairing(task, added, changed)?;
+    let event = pairing(facts, added, changed)?;
     let n = changed.sk.len();
-    let mut place = vec![0; task.sk.len()];
+    let mut place = vec![0; facts.sk.len()];
     event
         .iter()
         .enumerate()

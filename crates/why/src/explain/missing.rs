@@ -15,15 +15,15 @@ use crate::knobs::Added;
 use cat::model::ir::NodeOp;
 use cat::rel::{EventSet, Rel};
 use engine::execution::Execution;
+use engine::facts::Facts;
 use engine::replay;
 use engine::replay::Replay;
-use engine::task::Task;
 use engine::witness;
 use verdict::{Breach, MissingLink};
 
 /// An execution of the changed program that breaks an axiom.
 pub(crate) struct Refuting<'r, 'a> {
-    pub(crate) task: &'r Task<'a>,
+    pub(crate) facts: &'r Facts<'a>,
     pub(crate) execution: &'r Execution,
     pub(crate) replayed: &'r Replay,
     pub(crate) axiom: usize,
@@ -34,26 +34,26 @@ pub(crate) struct Refuting<'r, 'a> {
 /// # Errors
 /// The law that the explanation itself breaks.
 pub(crate) fn missing_links(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     added: &Added,
     refuting: &Refuting<'_, '_>,
 ) -> Result<(Breach, Vec<MissingLink>), String> {
     let (breach, chain) = analysed(
-        refuting.task,
+        refuting.facts,
         refuting.execution,
         refuting.replayed,
         refuting.axiom,
     )?;
-    let Some(before) = Before::new(task, added, refuting) else {
+    let Some(before) = Before::new(facts, added, refuting) else {
         return Ok((breach, Vec::new()));
     };
-    let values = replay::evaluate(task, &before.execution);
-    let deriver = deriver(task, &values, &before.execution);
+    let values = replay::evaluate(facts, &before.execution);
+    let deriver = deriver(facts, &values, &before.execution);
     let look = Look {
         before: &before,
         deriver: &deriver,
-        words: Words::new(task, &before.execution),
-        task,
+        words: Words::new(facts, &before.execution),
+        facts,
     };
     let mut links = Vec::new();
     for (i, step) in chain.steps.iter().enumerate() {
@@ -86,7 +86,7 @@ pub(crate) fn missing_links(
         links.truncate(1);
     }
     if links.is_empty() {
-        links = unordered(task, refuting, &chain.steps, &look);
+        links = unordered(facts, refuting, &chain.steps, &look);
     }
     Ok((breach, links))
 }
@@ -95,21 +95,25 @@ pub(crate) fn missing_links(
 /// rests on such a pair: the reason for the pair in the changed program, which fails in the
 /// original one.
 fn unordered(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     refuting: &Refuting<'_, '_>,
     steps: &[Step],
     look: &Look<'_>,
 ) -> Vec<MissingLink> {
-    let after = deriver(refuting.task, &refuting.replayed.values, refuting.execution);
+    let after = deriver(
+        refuting.facts,
+        &refuting.replayed.values,
+        refuting.execution,
+    );
     let mut links = Vec::new();
     for (i, step) in steps.iter().enumerate() {
         let mut left = vec![step];
         while let Some(at) = left.pop() {
             left.extend(&at.parts);
-            let NodeOp::Free(free) = task.model.node(at.node).op else {
+            let NodeOp::Free(free) = facts.task.model.node(at.node).op else {
                 continue;
             };
-            let Some(covering) = task.model.free[free.0 as usize].covering else {
+            let Some(covering) = facts.task.model.free[free.0 as usize].covering else {
                 continue;
             };
             // The pair may be there by transitivity only.
@@ -139,11 +143,11 @@ struct Before {
 /// By event of the changed program, the event of the original one; `None` for an added fence.
 /// `None` as a whole if the programs differ in more.
 pub(super) fn pairing(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     added: &Added,
-    changed: &Task<'_>,
+    changed: &Facts<'_>,
 ) -> Option<Vec<Option<usize>>> {
-    let (old, new) = (&task.sk, &changed.sk);
+    let (old, new) = (&facts.sk, &changed.sk);
     let mut event = Vec::with_capacity(new.len());
     let mut next = 0;
     for e in &new.events {
@@ -165,9 +169,9 @@ pub(super) fn pairing(
 }
 
 impl Before {
-    fn new(task: &Task<'_>, added: &Added, refuting: &Refuting<'_, '_>) -> Option<Before> {
-        let old = &task.sk;
-        let event = pairing(task, added, refuting.task)?;
+    fn new(facts: &Facts<'_>, added: &Added, refuting: &Refuting<'_, '_>) -> Option<Before> {
+        let old = &facts.sk;
+        let event = pairing(facts, added, refuting.facts)?;
         let from = refuting.execution;
         let mut executed = EventSet::empty(old.len());
         let mut reads = vec![None; old.len()];
@@ -203,7 +207,7 @@ struct Look<'l> {
     before: &'l Before,
     deriver: &'l Deriver<'l>,
     words: Words<'l>,
-    task: &'l Task<'l>,
+    facts: &'l Facts<'l>,
 }
 
 impl Look<'_> {
@@ -224,7 +228,7 @@ impl Look<'_> {
         let mut at = step;
         loop {
             let name = self.words.name(at.node);
-            let named = self.task.model.node(at.node).name.is_some() || at.parts.is_empty();
+            let named = self.facts.task.model.node(at.node).name.is_some() || at.parts.is_empty();
             if named && path.last() != Some(&name) {
                 path.push(name);
             }
@@ -252,7 +256,7 @@ impl Look<'_> {
     }
 
     fn called(&self, event: usize) -> String {
-        let e = witness::event(self.task, &self.before.execution, event);
+        let e = witness::event(self.facts, &self.before.execution, event);
         match e.thread {
             Some(_) => format!("`{}` ({}, line {})", e.text.trim(), e.who(), e.line),
             None => format!("the initial `{}`", e.action.trim_start_matches("W ")),

@@ -36,8 +36,8 @@ use cat::model::ir::Axiom;
 use cat::model::text;
 use cat::rel::EventSet;
 use engine::execution::Execution;
+use engine::facts::Facts;
 use engine::replay::Replay;
-use engine::task::Task;
 use engine::witness;
 use verdict::{Breach, ComposedLink};
 
@@ -46,24 +46,24 @@ use verdict::{Breach, ComposedLink};
 /// # Errors
 /// The law that the explanation itself breaks.
 pub(super) fn breach(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     execution: &Execution,
     replayed: &Replay,
     axiom: usize,
 ) -> Result<Breach, String> {
-    analysed(task, execution, replayed, axiom).map(|(breach, _)| breach)
+    analysed(facts, execution, replayed, axiom).map(|(breach, _)| breach)
 }
 
 /// Among executions that some axioms reject: the one, with its axiom, whose proof says most about
 /// the question; the first of equals.
 fn telling<'r>(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     rejected: impl DoubleEndedIterator<Item = &'r (Execution, Replay)>,
     axioms: impl Fn(&Replay) -> Vec<usize>,
 ) -> Option<(&'r (Execution, Replay), usize)> {
-    let asked = Asked::new(task);
+    let asked = Asked::new(facts);
     let said = |(execution, replayed): &(Execution, Replay), axiom: usize| -> Option<Said> {
-        let (_, chain) = analysed(task, execution, replayed, axiom).ok()?;
+        let (_, chain) = analysed(facts, execution, replayed, axiom).ok()?;
         Some(asked.said(chain.steps.iter().chain(&chain.besides)))
     };
     let all = rejected.rev().flat_map(|found| {
@@ -77,16 +77,16 @@ fn telling<'r>(
 
 /// As [`breach`], with the derivations.
 fn analysed(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     execution: &Execution,
     replayed: &Replay,
     axiom: usize,
 ) -> Result<(Breach, Chain), String> {
-    let model = task.model;
+    let model = facts.task.model;
     let axiom = &model.axioms[axiom];
-    let deriver = deriver(task, &replayed.values, execution);
-    let words = Words::new(task, execution);
-    let asked = Asked::new(task);
+    let deriver = deriver(facts, &replayed.values, execution);
+    let words = Words::new(facts, execution);
+    let asked = Asked::new(facts);
     let members: Vec<(usize, usize)> = match replayed.values[axiom.node.index()].as_deref() {
         Some(Value::Rel(rel)) => rel.iter().collect(),
         Some(Value::Set(set)) => set.iter().map(|e| (e, e)).collect(),
@@ -114,7 +114,7 @@ fn analysed(
         .chain(&chain.besides)
         .chain(made)
         .for_each(|step| links::events(step, &mut events));
-    let (shown, position) = witness::describe_with(task, execution, replayed, &events);
+    let (shown, position) = witness::describe_with(facts, execution, replayed, &events);
     let place = |e: usize| position[e].expect("the events of an explanation are shown");
     let all = |steps: &[derive::Step]| {
         steps
@@ -146,12 +146,12 @@ fn analysed(
 }
 
 fn deriver<'a>(
-    task: &'a Task<'_>,
+    facts: &'a Facts<'_>,
     values: &'a Values<Bits>,
     execution: &'a Execution,
 ) -> Deriver<'a> {
-    let of_thread = EventSet::from_fn(task.sk.len(), |e| task.sk.event(e).thread.is_some());
-    Deriver::new(task.model, values, &execution.executed, of_thread)
+    let of_thread = EventSet::from_fn(facts.sk.len(), |e| facts.sk.event(e).thread.is_some());
+    Deriver::new(facts.task.model, values, &execution.executed, of_thread)
 }
 
 /// Checks a chain against the execution: its derivations are right, their pairs break the axiom,

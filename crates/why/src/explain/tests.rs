@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::Session;
 use cat::model::{Model, load_shipped};
 use engine::skeleton::signature::signature;
-use engine::task::thin_air_axioms;
+use engine::thin_air::thin_air_axioms;
 use engine::{Engine, Limits};
 use front::litmus;
 use program::Dialect;

@@ -14,36 +14,37 @@ use cat::model::ir::{FreeShape, Kind, NodeId, NodeOp};
 use cat::model::signature::BaseId;
 use cat::model::text;
 use engine::execution::Execution;
+use engine::facts::Facts;
 use engine::skeleton::signature::{self, BaseRole};
-use engine::task::Task;
 use engine::{fault, witness};
 use program::{Dialect, Place, Scope};
 
 /// Says the steps of one execution.
 pub(super) struct Words<'a> {
-    task: &'a Task<'a>,
+    facts: &'a Facts<'a>,
     execution: &'a Execution,
     of_model: BTreeMap<String, String>,
 }
 
 impl<'a> Words<'a> {
     /// For one execution.
-    pub(super) fn new(task: &'a Task<'a>, execution: &'a Execution) -> Words<'a> {
+    pub(super) fn new(facts: &'a Facts<'a>, execution: &'a Execution) -> Words<'a> {
         Words {
-            task,
+            facts,
             execution,
-            of_model: cat::model::words::words(task.model),
+            of_model: cat::model::words::words(facts.task.model),
         }
     }
 
     /// The model's name for a node; an expression if it has no name.
     pub(super) fn name(&self, node: NodeId) -> String {
-        text::expression(self.task.model, node, false)
+        text::expression(self.facts.task.model, node, false)
     }
 
     /// Whether the model's text has words for a node, by its name.
     pub(super) fn has(&self, node: NodeId) -> bool {
-        self.task
+        self.facts
+            .task
             .model
             .node(node)
             .name
@@ -53,7 +54,7 @@ impl<'a> Words<'a> {
 
     /// A step as a clause.
     pub(super) fn clause(&self, step: &Step) -> String {
-        let model = self.task.model;
+        let model = self.facts.task.model;
         let node = model.node(step.node);
         let name = self.name(step.node);
         if let (false, Some(said)) = (step.holds, self.of_model.get(&format!("not {name}"))) {
@@ -78,8 +79,8 @@ impl<'a> Words<'a> {
             NodeOp::Base(base) => self.base(*base, step),
             NodeOp::Free(free) => {
                 let relation = &model.free[free.0 as usize];
-                let place = witness::cell(self.task, self.execution, step.from)
-                    .map_or("memory", |c| self.task.sk.memory.cell(c).name.as_str());
+                let place = witness::cell(self.facts, self.execution, step.from)
+                    .map_or("memory", |c| self.facts.sk.memory.cell(c).name.as_str());
                 let says = if *free == model.values {
                     [
                         "{a} wrote the value that {b} reads".to_owned(),
@@ -135,12 +136,12 @@ impl<'a> Words<'a> {
     }
 
     fn detail(&self, role: BaseRole, step: &Step) -> Option<Detail> {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         let (a, b) = (&sk.events[step.from], &sk.events[step.to]);
         match role {
             BaseRole::Memory | BaseRole::Address => {
                 let place = |e| {
-                    witness::cell(self.task, self.execution, e).map(|c| &sk.memory.cell(c).name)
+                    witness::cell(self.facts, self.execution, e).map(|c| &sk.memory.cell(c).name)
                 };
                 let (x, y) = (place(step.from)?, place(step.to)?);
                 Some(match (step.holds, x == y) {
@@ -169,7 +170,7 @@ impl<'a> Words<'a> {
                     if !from.place.same(&to.place, scope) {
                         return Some(Detail::Instead(format!(
                             "the scope of {which}, `{}`, does not include {}{}",
-                            fault::scope_word(self.task, scope),
+                            fault::scope_word(self.facts, scope),
                             to.name,
                             fault::elsewhere(&from.place, &to.place, scope, sk.program.dialect)
                         )));

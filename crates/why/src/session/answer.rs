@@ -11,9 +11,10 @@ use super::{BoundedQuestion, Session, Shown};
 use cat::model::ir::TestEffect;
 use cat::rel::Rel;
 use engine::engines::{Reply, TaskEngines};
+use engine::facts::Facts;
 use engine::limits::{BoundTrial, Halt};
 use engine::query::{Deadline, Query};
-use engine::skeleton::{Cond, Purpose};
+use engine::skeleton::Cond;
 use engine::task::Task;
 use engine::{fault, witness};
 use verdict::{Answer, Explanation, Reason, Verdict};
@@ -28,8 +29,11 @@ impl<'a> Session<'a> {
         bound: u32,
         deadline: Deadline,
     ) -> Result<&mut TaskEngines<'a>, Reason> {
-        let (test, model, set, thin_air, detail) =
-            (self.test, self.model, &self.set, self.thin_air, self.detail);
+        let task = Task {
+            thin_air: self.thin_air,
+            detail: self.detail,
+            ..Task::new(self.test, self.model, &self.set, bound)
+        };
         let left = self.left;
         // Time is per question: one question may succeed where another ran out of time.
         if matches!(self.prepared.get(&bound), Some(Err(Reason::Time))) {
@@ -38,20 +42,8 @@ impl<'a> Session<'a> {
         self.prepared
             .entry(bound)
             .or_insert_with(|| {
-                let task = Task::build(
-                    Purpose::Outcomes,
-                    test,
-                    model,
-                    set,
-                    bound,
-                    thin_air,
-                    deadline.0,
-                );
-                task.and_then(|mut task| {
-                    task.detail = detail;
-                    task.started = task.sk.leave(left);
-                    TaskEngines::settled(task, deadline)
-                })
+                let facts = Facts::of(&task, deadline.0)?.leaving(left);
+                TaskEngines::settled(facts, deadline)
             })
             .as_mut()
             .map_err(|reason| reason.clone())
@@ -73,21 +65,21 @@ impl<'a> Session<'a> {
         deadline: Deadline,
         answer: &mut Answer,
     ) -> Result<BoundTrial, Halt> {
-        let task = self
+        let facts = self
             .prepare(bound, deadline)
             .map_err(Halt::Undecided)?
-            .task
+            .facts
             .clone();
-        answer.events = Some(task.sk.len());
-        answer.unwritten = task.reads_of_nothing_written();
-        if task.sk.cut != Cond::FALSE {
+        answer.events = Some(facts.sk.len());
+        answer.unwritten = facts.reads_of_nothing_written();
+        if facts.sk.cut != Cond::FALSE {
             answer.bound = Some(bound);
         }
-        let query = self.query(&task, question);
+        let query = self.query(&facts, question);
         let of_race = question.positive == Verdict::Racy;
         let mut races = Races::of(&query);
         let (found, engine) = match of_race {
-            true => self.race_between(&task, bound, &mut races, deadline)?,
+            true => self.race_between(&facts, bound, &mut races, deadline)?,
             false => {
                 let (said, engine) = self.ask(bound, &query, deadline);
                 (said.found()?, engine)
@@ -95,9 +87,9 @@ impl<'a> Session<'a> {
         };
         answer.engine = engine;
         if let Some(found) = found {
-            self.shown = Some(Shown::new(question, bound, &task, &found.0));
+            self.shown = Some(Shown::new(question, bound, &facts, &found.0));
             answer.verdict = question.positive.clone();
-            answer.witness = Some(witness::describe(&task, &found.0, &found.1));
+            answer.witness = Some(witness::describe(&facts, &found.0, &found.1));
             answer.fault = question.flags.as_ref().and_then(|flags| {
                 let means = self.flags(TestEffect::Race).unwrap_or_default();
                 let spared = if of_race {
@@ -105,15 +97,15 @@ impl<'a> Session<'a> {
                 } else {
                     query.spared.as_ref()
                 };
-                fault::describe(&task, &found.0, &found.1, flags, &means, spared).map(Box::new)
+                fault::describe(&facts, &found.0, &found.1, flags, &means, spared).map(Box::new)
             });
             if of_race && self.all_races {
-                answer.races = Some(Box::new(self.all_races(&task, bound, races, deadline)?));
+                answer.races = Some(Box::new(self.all_races(&facts, bound, races, deadline)?));
             }
             self.show_missing(answer, bound, question, &found, deadline);
-            return Ok(task.tried(None));
+            return Ok(facts.tried(None));
         }
-        let tried = self.closed(&task, bound, deadline)?;
+        let tried = self.closed(&facts, bound, deadline)?;
         if tried.open.is_none() {
             self.name_axioms(
                 answer,
@@ -128,46 +120,46 @@ impl<'a> Session<'a> {
     /// Whether the executions at a bound are all there are; if not, a larger bound may say more.
     pub(super) fn closed(
         &mut self,
-        task: &Task<'a>,
+        facts: &Facts<'a>,
         bound: u32,
         deadline: Deadline,
     ) -> Result<BoundTrial, Halt> {
-        if task.open_values {
+        if facts.open_values {
             return Err(Halt::Undecided(Reason::ThinAir));
         }
         let mut query = Query {
             complete: false,
-            require: task.fault,
+            require: facts.fault,
             no_fault: false,
-            ..Query::complete(task.model)
+            ..Query::complete(facts.task.model)
         };
-        if task.fault != Cond::FALSE
+        if facts.fault != Cond::FALSE
             && let Some(found) = self.ask(bound, &query, deadline).0.found()?
             // A larger bound may bring a partner that a thread does not meet yet.
-            && (task.sk.unmet.is_empty() || !witness::is_cut(task, &found.0))
+            && (facts.sk.unmet.is_empty() || !witness::is_cut(facts, &found.0))
         {
-            return Err(Halt::Undecided(witness::astray(task, &found.0)));
+            return Err(Halt::Undecided(witness::astray(facts, &found.0)));
         }
-        if task.sk.cut == Cond::FALSE {
-            return Ok(task.tried(None));
+        if facts.sk.cut == Cond::FALSE {
+            return Ok(facts.tried(None));
         }
-        query.require = task.sk.cut;
+        query.require = facts.sk.cut;
         if self.ask(bound, &query, deadline).0.found()?.is_none() {
-            return Ok(task.tried(None));
+            return Ok(facts.tried(None));
         }
         // The first of the loops with which a thread can go on: every engine names this one.
-        let mut first = task.sk.cuts.len() - 1;
-        for (i, cut) in task.sk.cuts.iter().enumerate() {
+        let mut first = facts.sk.cuts.len() - 1;
+        for (i, cut) in facts.sk.cuts.iter().enumerate() {
             query.require = cut.0;
             if self.ask(bound, &query, deadline).0.found()?.is_some() {
                 first = i;
                 break;
             }
         }
-        Ok(task.tried(Some(first)))
+        Ok(facts.tried(Some(first)))
     }
 
-    pub(super) fn query(&self, task: &Task<'a>, question: &BoundedQuestion) -> Query<'a> {
+    pub(super) fn query(&self, facts: &Facts<'a>, question: &BoundedQuestion) -> Query<'a> {
         let mut props = Vec::new();
         if let Some(filter) = &self.test.filter {
             props.push((filter, true));
@@ -176,20 +168,20 @@ impl<'a> Session<'a> {
             props.push((condition, !negate));
         }
         let two_accesses = |i: usize, j: usize| {
-            let (a, b) = (&task.sk.events[i], &task.sk.events[j]);
+            let (a, b) = (&facts.sk.events[i], &facts.sk.events[j]);
             a.thread != b.thread && a.kind.accesses() && b.kind.accesses()
         };
         let spared = question
             .but_races
-            .then(|| Rel::from_fn(task.sk.len(), two_accesses));
+            .then(|| Rel::from_fn(facts.sk.len(), two_accesses));
         Query {
             complete: question.complete,
             spared,
             props,
             flags: question.flags.clone(),
-            no_fault: task.fault != Cond::FALSE,
-            require: task.started,
-            ..Query::complete(task.model)
+            no_fault: facts.fault != Cond::FALSE,
+            require: facts.started,
+            ..Query::complete(facts.task.model)
         }
     }
 
@@ -223,7 +215,7 @@ impl<'a> Session<'a> {
             session
                 .prepare(bound, deadline)
                 .ok()
-                .and_then(|prepared| prepared.task.unlisted.clone())
+                .and_then(|prepared| prepared.facts.unlisted.clone())
         };
         let mut query = query.clone();
         // Without the axiom that excludes them, values out of thin air count.
@@ -244,7 +236,7 @@ impl<'a> Session<'a> {
         }
         let asker = match wider.prepare(bound, deadline) {
             Ok(prepared) => {
-                query.no_fault |= prepared.task.fault != Cond::FALSE;
+                query.no_fault |= prepared.facts.fault != Cond::FALSE;
                 &mut wider
             }
             Err(_) => &mut *self,

@@ -128,12 +128,12 @@ impl<'a> Session<'a> {
 
     /// A change that makes the program race-free, and the changed test with its changes.
     pub(crate) fn repaired(&mut self, fault: &Fault, deadline: Deadline) -> Option<Repair> {
-        let task = self
+        let facts = self
             .prepare(self.limits.bounds(self.test)[0], deadline)
             .ok()?
-            .task
+            .facts
             .clone();
-        remedy(self, &task, fault, deadline.0)
+        remedy(self, &facts, fault, deadline.0)
     }
 
     /// A change that makes the program race-free; `fault` is one of its races.

@@ -10,8 +10,8 @@ use cat::model::ir::Model;
 use engine::engines::{Checked, Reply};
 use engine::eval::Eval;
 use engine::execution::Execution;
+use engine::facts::Facts;
 use engine::query::{Deadline, Query};
-use engine::task::Task;
 use front::litmus::condition;
 use program::ThreadId;
 #[cfg(test)]
@@ -57,21 +57,21 @@ impl<'a> Session<'a> {
         let core: Vec<usize> = (0..query.axioms.len())
             .filter(|&i| query.axioms[i])
             .collect();
-        let mut shown: Option<(Rc<Task<'a>>, Box<Checked>)> = None;
+        let mut shown: Option<(Rc<Facts<'a>>, Box<Checked>)> = None;
         for &axiom in &core {
             match self.without(axiom, bound, query, deadline) {
                 Reply::Yes(found) => {
-                    let task = self
+                    let facts = self
                         .prepare(bound, deadline)
                         .expect("prepared before")
-                        .task
+                        .facts
                         .clone();
-                    let found = Box::new(explain::reordered(&task, *found, axiom));
-                    match explain::breach(&task, &found.0, &found.1, axiom) {
+                    let found = Box::new(explain::reordered(&facts, *found, axiom));
+                    match explain::breach(&facts, &found.0, &found.1, axiom) {
                         Ok(breach) => explanation.broken.push(breach),
                         Err(law) => answer.defect = Some(law),
                     }
-                    shown.get_or_insert((task, found));
+                    shown.get_or_insert((facts, found));
                 }
                 Reply::Unknown(reason) => explanation.given_up = Some(reason),
                 Reply::Defect(law) => answer.defect = Some(law),
@@ -84,10 +84,10 @@ impl<'a> Session<'a> {
         }
         if core.is_empty() {
             explanation.impossible = self.impossible(bound, query, deadline);
-        } else if let Some((task, found)) = shown {
+        } else if let Some((facts, found)) = shown {
             let negate = query.props.last().is_some_and(|p| !p.1);
-            let value = |spot| written(&task, &found.0, spot);
-            let path = |spot| taken(&task, &found.0, spot);
+            let value = |spot| written(&facts, &found.0, spot);
+            let path = |spot| taken(&facts, &found.0, spot);
             explanation.needs = Some(needs(self, negate, &value, &path, deadline.0));
         }
         answer.explanation = Some(Box::new(explanation));
@@ -189,22 +189,22 @@ impl<'a> Session<'a> {
             Ok(changed) => {
                 missing.edits = changed.needs;
                 let added = &changed.version.added;
-                let task = self
+                let facts = self
                     .prepare(bound, deadline)
                     .expect("prepared before")
-                    .task
+                    .facts
                     .clone();
                 let judged = self.judged(&changed.version.test).expect("it was decided");
                 let mut session = self.of(&judged, self.limits.timeout);
-                let refuted = session.refuted(bound, question, (&task, added), found, deadline);
+                let refuted = session.refuted(bound, question, (&facts, added), found, deadline);
                 if let Some((other, (execution, replayed), axiom)) = refuted {
                     let refuting = Refuting {
-                        task: &other,
+                        facts: &other,
                         execution: &execution,
                         replayed: &replayed,
                         axiom,
                     };
-                    match explain::missing_links(&task, added, &refuting) {
+                    match explain::missing_links(&facts, added, &refuting) {
                         Ok((breach, links)) => {
                             (missing.breach, missing.links) = (Some(breach), links)
                         }
@@ -234,27 +234,27 @@ impl<'a> Session<'a> {
         &mut self,
         bound: u32,
         question: &BoundedQuestion,
-        (before, added): (&Task<'_>, &Added),
+        (before, added): (&Facts<'_>, &Added),
         found: &Checked,
         deadline: Deadline,
-    ) -> Option<(Rc<Task<'a>>, Checked, usize)> {
-        let task = self.prepare(bound, deadline).ok()?.task.clone();
+    ) -> Option<(Rc<Facts<'a>>, Checked, usize)> {
+        let facts = self.prepare(bound, deadline).ok()?.facts.clone();
         if let Some((execution, replayed, axiom)) =
-            explain::carried_over(before, added, &task, &found.0)
+            explain::carried_over(before, added, &facts, &found.0)
         {
-            return Some((task, (execution, replayed), axiom));
+            return Some((facts, (execution, replayed), axiom));
         }
         let mut wider = Session {
             thin_air: true,
             ..self.fresh()
         };
-        let task = wider.prepare(bound, deadline).ok()?.task.clone();
-        let query = wider.query(&task, question);
+        let facts = wider.prepare(bound, deadline).ok()?.facts.clone();
+        let query = wider.query(&facts, question);
         for axiom in 0..query.axioms.len() {
             if let Reply::Yes(found) = wider.without(axiom, bound, &query, deadline) {
                 return Some((
-                    task.clone(),
-                    explain::reordered(&task, *found, axiom),
+                    facts.clone(),
+                    explain::reordered(&facts, *found, axiom),
                     axiom,
                 ));
             }
@@ -265,35 +265,35 @@ impl<'a> Session<'a> {
 
 /// The value that a store writes in an execution in which it executes once.
 fn written(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     execution: &Execution,
     (thread, instr): (ThreadId, usize),
 ) -> Option<i64> {
     let here = |&e: &usize| {
-        let event = &task.sk.events[e];
+        let event = &facts.sk.events[e];
         event.thread == Some(thread) && event.instr == instr && event.is_write()
     };
-    let mut all = (0..task.sk.len()).filter(here);
+    let mut all = (0..facts.sk.len()).filter(here);
     let (Some(e), None) = (all.next(), all.next()) else {
         return None;
     };
     if !execution.executed.has(e) {
         return None;
     }
-    Eval::new(&task.sk, &execution.known()).value(e)
+    Eval::new(&facts.sk, &execution.known()).value(e)
 }
 
 /// Whether an execution takes a branch that leads over instructions: none of them executes.
 fn taken(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     execution: &Execution,
     (thread, instr): (ThreadId, usize),
 ) -> Option<bool> {
-    let code = &task.sk.program.thread(thread).code;
+    let code = &facts.sk.program.thread(thread).code;
     let between = instr + 1..code[instr].op.target()?;
-    let events: Vec<usize> = (0..task.sk.len())
+    let events: Vec<usize> = (0..facts.sk.len())
         .filter(|&e| {
-            task.sk.events[e].thread == Some(thread) && between.contains(&task.sk.events[e].instr)
+            facts.sk.events[e].thread == Some(thread) && between.contains(&facts.sk.events[e].instr)
         })
         .collect();
     (!events.is_empty()).then(|| !events.iter().any(|&e| execution.executed.has(e)))

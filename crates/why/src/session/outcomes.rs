@@ -55,15 +55,15 @@ impl Session<'_> {
         result: &mut Outcomes,
     ) -> Result<BoundTrial, Halt> {
         let (race, engine) = (self.flags(TestEffect::Race), self.engine);
-        let task = self
+        let facts = self
             .prepare(bound, deadline)
             .map_err(Halt::Undecided)?
-            .task
+            .facts
             .clone();
-        if task.sk.cut != Cond::FALSE {
+        if facts.sk.cut != Cond::FALSE {
             result.bound = Some(bound);
         }
-        let query = self.query(&task, &BoundedQuestion::reachability(None));
+        let query = self.query(&facts, &BoundedQuestion::reachability(None));
         let ask = |session: &mut Self, q: &Query<'_>, result: &mut Outcomes| {
             let (states, halt, who) = session
                 .prepare(bound, deadline)
@@ -91,7 +91,7 @@ impl Session<'_> {
         // A value that is not in the allowed list is forbidden only if that list is complete.
         let forbidden = if result.reason.is_none() {
             let executions = self.of_each(&query, &allowed, (bound, deadline));
-            let computed = computed(&task, &allowed, &executions);
+            let computed = computed(&facts, &allowed, &executions);
             let props = query
                 .props
                 .iter()
@@ -116,7 +116,7 @@ impl Session<'_> {
         all.dedup();
         result.outcomes = all
             .iter()
-            .zip(task.name_states(all.iter().copied()))
+            .zip(facts.name_states(all.iter().copied()))
             .map(|(s, state)| Outcome {
                 state,
                 allowed: allowed.binary_search(s).is_ok() || racy.binary_search(s).is_ok(),
@@ -125,9 +125,9 @@ impl Session<'_> {
             })
             .collect();
         if result.reason.is_some() {
-            return Ok(task.tried(None));
+            return Ok(facts.tried(None));
         }
-        let tried = self.closed(&task, bound, deadline)?;
+        let tried = self.closed(&facts, bound, deadline)?;
         if tried.open.is_none() {
             result.reason = self.left_open();
             result.complete = result.reason.is_none();
@@ -143,14 +143,14 @@ impl Session<'_> {
         states: &[FinalState],
         (bound, deadline): (u32, Deadline),
     ) -> Vec<Execution> {
-        let task = self
+        let facts = self
             .prepare(bound, deadline)
             .expect("prepared before")
-            .task
+            .facts
             .clone();
         let mut found = Vec::new();
         for state in states.iter().take(LOOKED_AT) {
-            let ends = ends_in(&task, state);
+            let ends = ends_in(&facts, state);
             let props = query.props.iter().copied().chain([(&ends, true)]).collect();
             let asked = Query {
                 props,

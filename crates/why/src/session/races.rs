@@ -12,11 +12,11 @@ use std::collections::BTreeSet;
 use super::Session;
 use cat::rel::Rel;
 use engine::engines::Checked;
+use engine::facts::Facts;
 use engine::fault;
 use engine::limits::Halt;
 use engine::query::{Deadline, Query};
 use engine::skeleton::rivals::{Spot, spots};
-use engine::task::Task;
 use verdict::{RacingPair, RacingPairs};
 
 /// The known races of a task.
@@ -48,9 +48,9 @@ impl<'q> Races<'q> {
     }
 
     /// Excludes reported pairs and benign pairs from the query.
-    fn spare(&mut self, task: &Task<'_>) {
-        let told = |i: usize, j: usize| self.told.contains(&spots(&task.sk, i, j));
-        let told = Rel::from_fn(task.sk.len(), told);
+    fn spare(&mut self, facts: &Facts<'_>) {
+        let told = |i: usize, j: usize| self.told.contains(&spots(&facts.sk, i, j));
+        let told = Rel::from_fn(facts.sk.len(), told);
         self.query.spared = Some(self.no_race.iter().fold(told, |all, more| all.or(more)));
     }
 
@@ -70,7 +70,7 @@ impl<'a> Session<'a> {
     /// Its pairs are added.
     pub(super) fn race_between(
         &mut self,
-        task: &Task<'a>,
+        facts: &Facts<'a>,
         bound: u32,
         races: &mut Races<'a>,
         deadline: Deadline,
@@ -83,41 +83,42 @@ impl<'a> Session<'a> {
             let before = races.pairs.len();
             let benign = races.benign.len();
             for (i, j) in fault::pairs(
-                task,
+                facts,
                 &found.1,
                 races.query.flags.as_deref().unwrap_or_default(),
             ) {
-                let at = spots(&task.sk, i, j);
-                if self.is_benign(task, bound, (i, j), races, deadline)? || !races.told.insert(at) {
+                let at = spots(&facts.sk, i, j);
+                if self.is_benign(facts, bound, (i, j), races, deadline)? || !races.told.insert(at)
+                {
                     continue;
                 }
-                races.pairs.push(fault::racing(task, &found.0, i, j));
+                races.pairs.push(fault::racing(facts, &found.0, i, j));
             }
             if races.benign.len() > benign {
                 let benign = |i: usize, j: usize| {
-                    both_write(task, i, j) && races.benign.contains(&spots(&task.sk, i, j))
+                    both_write(facts, i, j) && races.benign.contains(&spots(&facts.sk, i, j))
                 };
-                races.no_race = Some(Rel::from_fn(task.sk.len(), benign));
+                races.no_race = Some(Rel::from_fn(facts.sk.len(), benign));
             }
             // A flag that marks no pair is reported alone.
             if races.pairs.len() > before || races.benign.len() == benign {
                 return Ok((Some(found), engine));
             }
-            races.spare(task);
+            races.spare(facts);
         }
     }
 
     /// Whether two racing events are writes of one value, and such pairs are benign.
     fn is_benign(
         &mut self,
-        task: &Task<'a>,
+        facts: &Facts<'a>,
         bound: u32,
         (i, j): (usize, usize),
         races: &mut Races<'a>,
         deadline: Deadline,
     ) -> Result<bool, Halt> {
-        let at = spots(&task.sk, i, j);
-        let Some(rivals) = task.rivals.as_ref().filter(|_| both_write(task, i, j)) else {
+        let at = spots(&facts.sk, i, j);
+        let Some(rivals) = facts.rivals.as_ref().filter(|_| both_write(facts, i, j)) else {
             return Ok(false);
         };
         if races.benign.contains(&at) || races.differing.contains(&at) {
@@ -125,14 +126,14 @@ impl<'a> Session<'a> {
         }
         // Memory that nothing has written has one value in an engine, and any value in a machine.
         let is_unknown = |&e: &usize| {
-            let event = &task.sk.events[e];
+            let event = &facts.sk.events[e];
             event
                 .thread
-                .is_some_and(|t| task.unwritten.unknowns.writes((t, event.instr)))
+                .is_some_and(|t| facts.unwritten.unknowns.writes((t, event.instr)))
         };
-        let unknown = (0..task.sk.events.len()).filter(is_unknown);
+        let unknown = (0..facts.sk.events.len()).filter(is_unknown);
         let mut benign = !unknown
-            .map(|e| spots(&task.sk, e, e)[0])
+            .map(|e| spots(&facts.sk, e, e)[0])
             .any(|spot| at.contains(&spot));
         for &differ in rivals.differ(at) {
             let query = Query {
@@ -159,15 +160,15 @@ impl<'a> Session<'a> {
     /// others.
     pub(super) fn all_races(
         &mut self,
-        task: &Task<'a>,
+        facts: &Facts<'a>,
         bound: u32,
         mut races: Races<'a>,
         deadline: Deadline,
     ) -> Result<RacingPairs, Halt> {
         loop {
             let known = races.pairs.len();
-            races.spare(task);
-            match self.race_between(task, bound, &mut races, deadline) {
+            races.spare(facts);
+            match self.race_between(facts, bound, &mut races, deadline) {
                 Ok((None, _)) => {
                     return Ok(RacingPairs {
                         pairs: races.pairs,
@@ -187,6 +188,6 @@ impl<'a> Session<'a> {
     }
 }
 
-fn both_write(task: &Task<'_>, i: usize, j: usize) -> bool {
-    task.sk.events[i].is_write() && task.sk.events[j].is_write()
+fn both_write(facts: &Facts<'_>, i: usize, j: usize) -> bool {
+    facts.sk.events[i].is_write() && facts.sk.events[j].is_write()
 }

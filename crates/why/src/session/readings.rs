@@ -162,14 +162,15 @@ mod tests {
                     .expect("it was asked")
                     .as_ref()
                     .ok();
-                let task = &prepared.expect("a small test").task;
-                let read = task
+                let facts = &prepared.expect("a small test").facts;
+                let read = facts
                     .sk
                     .events
                     .iter()
                     .find(|e| e.is_read())
                     .expect("threads read");
-                task.domains
+                facts
+                    .domains
                     .of(read.value.expect("reads have values"))
                     .cloned()
             };

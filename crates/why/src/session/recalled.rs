@@ -15,8 +15,8 @@ use cat::model::ir::TestEffect;
 use cat::rel::{EventSet, Rel};
 use engine::eval::Eval;
 use engine::execution::Execution;
+use engine::facts::Facts;
 use engine::replay;
-use engine::task::Task;
 use program::{EventKind, ThreadId};
 
 /// The number of ways to complete an execution that are tried.
@@ -34,10 +34,10 @@ impl Shown {
     pub(super) fn new(
         question: &BoundedQuestion,
         bound: u32,
-        task: &Task<'_>,
+        facts: &Facts<'_>,
         execution: &Execution,
     ) -> Shown {
-        let events = kinds(task);
+        let events = kinds(facts);
         Shown {
             question: question.clone(),
             bound,
@@ -48,8 +48,8 @@ impl Shown {
 
     /// By event of the other version, the original event. Accesses and barriers are the same;
     /// fences are the same if they lie between the same accesses and barriers.
-    fn pairing(&self, task: &Task<'_>) -> Option<Vec<Option<usize>>> {
-        let new = kinds(task);
+    fn pairing(&self, facts: &Facts<'_>) -> Option<Vec<Option<usize>>> {
+        let new = kinds(facts);
         let mut paired = vec![None; new.len()];
         let mut threads: Vec<Option<ThreadId>> =
             new.iter().chain(&self.events).map(|e| e.0).collect();
@@ -86,13 +86,13 @@ impl Shown {
 
     /// The execution in another version, completed in every way by orders that only that version
     /// has.
-    fn carried(&self, task: &Task<'_>) -> Vec<Execution> {
+    fn carried(&self, facts: &Facts<'_>) -> Vec<Execution> {
         let from = &self.execution;
-        let fits = from.choices.len() == task.sk.pool.choice_count() as usize;
-        let Some(paired) = self.pairing(task).filter(|_| fits) else {
+        let fits = from.choices.len() == facts.sk.pool.choice_count() as usize;
+        let Some(paired) = self.pairing(facts).filter(|_| fits) else {
             return Vec::new();
         };
-        let n = task.sk.len();
+        let n = facts.sk.len();
         let mut place = vec![None; self.events.len()];
         paired
             .iter()
@@ -119,18 +119,18 @@ impl Shown {
                 .collect(),
         };
         let known = execution.known();
-        let mut eval = Eval::new(&task.sk, &known);
+        let mut eval = Eval::new(&facts.sk, &known);
         execution.executed =
-            EventSet::from_fn(n, |e| eval.cond(task.sk.event(e).guard) == Some(true));
+            EventSet::from_fn(n, |e| eval.cond(facts.sk.event(e).guard) == Some(true));
         let mut ways = vec![execution];
-        for (f, free) in task.model.free.iter().enumerate() {
-            let within = replay::declared(task, &ways[0], free.within);
+        for (f, free) in facts.task.model.free.iter().enumerate() {
+            let within = replay::declared(facts, &ways[0], free.within);
             ways.iter_mut()
                 .for_each(|way| way.free[f] = way.free[f].clone().and(&within));
             let Some(covering) = free.covering else {
                 continue;
             };
-            let must = replay::declared(task, &ways[0], covering);
+            let must = replay::declared(facts, &ways[0], covering);
             let executed: Vec<usize> = ways[0].executed.iter().collect();
             for x in executed {
                 ways = ways
@@ -147,8 +147,9 @@ impl Shown {
     }
 }
 
-fn kinds(task: &Task<'_>) -> Vec<(Option<ThreadId>, EventKind)> {
-    task.sk
+fn kinds(facts: &Facts<'_>) -> Vec<(Option<ThreadId>, EventKind)> {
+    facts
+        .sk
         .events
         .iter()
         .map(|event| (event.thread, event.kind))
@@ -174,16 +175,16 @@ impl Session<'_> {
             return false;
         }
         let deadline = self.deadline();
-        let Ok(task) = self
+        let Ok(facts) = self
             .prepare(shown.bound, deadline)
-            .map(|prepared| prepared.task.clone())
+            .map(|prepared| prepared.facts.clone())
         else {
             return false;
         };
-        let query = self.query(&task, &shown.question);
+        let query = self.query(&facts, &shown.question);
         shown
-            .carried(&task)
+            .carried(&facts)
             .iter()
-            .any(|execution| replay::check(&task, execution, &query).is_ok())
+            .any(|execution| replay::check(&facts, execution, &query).is_ok())
     }
 }

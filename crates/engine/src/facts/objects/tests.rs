@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::engines::{Reply, TaskEngines};
+use crate::facts::passes::PASSES;
+use crate::facts::passes::tests::without;
 use crate::limits::Engine;
 use crate::query::{Deadline, Query};
-use crate::skeleton::Purpose;
 use crate::skeleton::domain::{Domains, KnownFacts};
 use crate::skeleton::signature::signature;
 use cat::model::ir::Model;
@@ -67,33 +68,25 @@ fn alike(n: usize, code: &str) -> LitmusTest {
         .remove(0)
 }
 
-/// A task that uses results for objects with more than `few` operations.
-fn task<'a>(
+/// Facts with the results for objects with more than `few` operations; `None` leaves the pass out.
+fn facts<'a>(
     test: &'a LitmusTest,
     model: &'a Model,
-    few: usize,
+    few: Option<usize>,
     deadline: Instant,
-) -> Option<Task<'a>> {
-    FROM.set(few);
-    let task = Task::build(
-        Purpose::Outcomes,
-        test,
-        model,
-        &[],
-        2,
-        false,
-        Some(deadline),
-    )
-    .ok();
+) -> Option<Facts<'a>> {
+    FROM.set(few.unwrap_or(FEW));
+    let passes = few.map_or_else(|| without("objects"), |_| PASSES.to_vec());
+    let facts = Facts::by(&passes, &Task::new(test, model, &[], 2), Some(deadline)).ok();
     FROM.set(FEW);
-    task
+    facts
 }
 
 /// The results for a task that was built without them.
-fn known(task: &Task<'_>) -> Option<ObjectResults> {
-    let bounds = TaskBounds::new(task, &vec![true; task.model.axioms.len()], None)?;
+fn known(facts: &Facts<'_>) -> Option<ObjectResults> {
+    let bounds = TaskBounds::new(facts, &vec![true; facts.task.model.axioms.len()], None)?;
     FROM.set(0);
-    let found = found(task, &bounds, None);
+    let found = found(facts, &bounds, None);
     FROM.set(FEW);
     (!found.words.is_empty()).then_some(found)
 }
@@ -177,19 +170,19 @@ fn arrivals_find_as_many_words_as_there_are_and_waits_one() {
             n,
             &format!("{BARRIER}\nmbarrier.arrive.shared.b64 _, [b];\nmbarrier.wait [b], 1;"),
         );
-        let task = task(
+        let facts = facts(
             &test,
             &model,
-            usize::MAX,
+            None,
             Instant::now() + Duration::from_secs(60),
         )
         .expect("a task");
-        let found = known(&task).expect("an object");
+        let found = known(&facts).expect("an object");
         for &((r, w), _, _) in &found.runs[0] {
             // By operation of its thread: the phases in which it can write, and the number of words
             // that it can find there.
             let at = found.runs[0].iter().filter(|turn| {
-                turn.0.1 < w && task.sk.events[turn.0.1].thread == task.sk.events[w].thread
+                turn.0.1 < w && facts.sk.events[turn.0.1].thread == facts.sk.events[w].thread
             });
             let at = at.count() as i64;
             let phase = (at + 1) / 2;
@@ -218,18 +211,19 @@ fn no_execution_has_what_is_not_found() {
     let (mut asked, mut objects) = (0, 0);
     for test in shipped().iter().step_by(2) {
         let deadline = Instant::now() + Duration::from_secs(2);
-        let Some(mut task) = task(test, &model, usize::MAX, deadline).filter(|task| !task.narrowed)
+        let Some(mut facts) =
+            facts(test, &model, None, deadline).filter(|facts| facts.implied.is_empty())
         else {
             continue;
         };
-        let Some(found) = known(&task) else { continue };
+        let Some(found) = known(&facts) else { continue };
         let mut others = Vec::new();
         for (&r, words) in &found.words {
             let (value, guard) = (
-                task.sk.events[r].value.expect("reads have values"),
-                task.sk.events[r].guard,
+                facts.sk.events[r].value.expect("reads have values"),
+                facts.sk.events[r].guard,
             );
-            let pool = &mut task.sk.pool;
+            let pool = &mut facts.sk.pool;
             let other = words.iter().fold(guard, |other, &word| {
                 let word = pool.constant(word);
                 let same = pool.cmp(CmpOp::Eq, Ty::WORD, value, word);
@@ -238,10 +232,10 @@ fn no_execution_has_what_is_not_found() {
             });
             others.push(other);
         }
-        for (w, now, _) in task.sk.phases.clone() {
-            let guard = task.sk.events[w.index()].guard;
+        for (w, now, _) in facts.sk.phases.clone() {
+            let guard = facts.sk.events[w.index()].guard;
             if let Some(&phase) = found.phases.get(&w.index()) {
-                let pool = &mut task.sk.pool;
+                let pool = &mut facts.sk.pool;
                 let phase = pool.constant(phase);
                 let same = pool.cmp(CmpOp::Eq, Ty::WORD, now, phase);
                 let differs = pool.not(same);
@@ -249,10 +243,10 @@ fn no_execution_has_what_is_not_found() {
             }
         }
         // Lists values for the new constants, too.
-        task.domains = Domains::compute(&task.sk, &[], KnownFacts::default(), None, false, None)
+        facts.domains = Domains::compute(&facts.sk, &[], &KnownFacts::default(), None, false, None)
             .expect("as before");
         objects += 1;
-        let mut prepared = TaskEngines::new(task);
+        let mut prepared = TaskEngines::new(facts);
         for other in others.into_iter().filter(|&other| other != Cond::FALSE) {
             let query = Query {
                 complete: false,
@@ -282,10 +276,10 @@ fn what_is_known_of_objects_changes_no_outcome() {
     let mut compared = 0;
     for test in shipped().iter().skip(1).step_by(2) {
         let deadline = Instant::now() + Duration::from_secs(2);
-        let states = |few: usize| {
-            let task = task(test, &model, few, deadline)?;
-            let is_known = !task.objects.words.is_empty();
-            let mut prepared = TaskEngines::new(task);
+        let states = |few: Option<usize>| {
+            let facts = facts(test, &model, few, deadline)?;
+            let is_known = !facts.implied.objects.words.is_empty();
+            let mut prepared = TaskEngines::new(facts);
             let (states, why, _) = prepared.all_states(
                 Engine::Sat,
                 &Query::complete(&model),
@@ -293,7 +287,7 @@ fn what_is_known_of_objects_changes_no_outcome() {
             );
             why.is_none().then_some((states, is_known))
         };
-        let (Some((with, true)), Some((without, false))) = (states(0), states(usize::MAX)) else {
+        let (Some((with, true)), Some((without, false))) = (states(Some(0)), states(None)) else {
             continue;
         };
         assert_eq!(with, without, "{}", test.name);
@@ -316,10 +310,10 @@ fn a_block_that_meets_at_an_object_is_decided() {
         let test = litmus::parse("block.toml", text.as_bytes())
             .expect("well-formed")
             .remove(0);
-        let task = task(
+        let facts = facts(
             &test,
             &model,
-            FEW,
+            Some(FEW),
             Instant::now() + Duration::from_secs(600),
         )
         .expect("a task");
@@ -328,7 +322,7 @@ fn a_block_that_meets_at_an_object_is_decided() {
             props: vec![(condition, true)],
             ..Query::complete(&model)
         };
-        match TaskEngines::new(task)
+        match TaskEngines::new(facts)
             .ask(Engine::Sat, &query, Deadline(None))
             .0
         {

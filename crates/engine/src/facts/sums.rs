@@ -3,7 +3,7 @@
 //!
 //! The atomics write one value for each partial sum of their operands, but a read behind all of
 //! them sees one value. To keep domains small, each of these writes gets the value of the whole sum
-//! ([`Skeleton::seen`]). It is the value of the last write. Only atomics that add to the sum read
+//! ([`Domains::seen`]). It is the value of the last write. Only atomics that add to the sum read
 //! the others, and nothing depends on what these atomics return.
 //!
 //! # Invariants
@@ -12,36 +12,30 @@
 //!   comes before none of them.
 //! - An execution that leaves the engines has the values that these atomics really return
 //!   ([`settled`]).
-//!
-//! [`Skeleton::seen`]: crate::skeleton::Skeleton
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
-use crate::bounds::TaskBounds;
+use super::Facts;
+use super::bounds::TaskBounds;
+use super::excluded::Exclusion;
+use super::implied::{Halves, Implied, Sum};
+use super::listing::Listing;
 use crate::eval::Eval;
-use crate::excluded::Exclusion;
 use crate::execution::Execution;
+use crate::skeleton::domain::Domains;
 use crate::skeleton::pool::{Term, TermId};
 use crate::skeleton::{Cond, Skeleton, TermPool};
 use crate::task::Task;
 use program::BinOp;
-use program::litmus::observables;
+use program::litmus::{LitmusTest, observables};
 use program::memory::CellId;
 use verdict::Place;
 
 /// The number of values of atomics' writes from which sums are worthwhile.
 const MANY_VALUES: usize = 64;
-
-/// Atomics that add to one location.
-#[derive(Clone, Debug)]
-pub(crate) struct Sum {
-    /// The write that they start from.
-    start: usize,
-    /// The read half and the write half of each atomic.
-    members: Vec<(usize, usize)>,
-}
 
 impl Sum {
     /// The instruction of one of the atomics.
@@ -94,19 +88,17 @@ struct Adders {
     operation: Option<(BinOp, bool)>,
     /// Whether the atomics use different operations.
     differ: bool,
-    members: Vec<(usize, usize)>,
+    members: Vec<Halves>,
 }
 
 /// Atomics that may be parts of sums, by cell: only their own writes depend on the values that they
 /// return.
-fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
-    let sk = &task.sk;
+fn candidates(test: &LitmusTest, sk: &Skeleton, domains: &Domains) -> Vec<Vec<Halves>> {
     let halves = sk.rmw.iter().map(|&(r, w)| (r.index(), w.index()));
     let found: FxHashMap<usize, (usize, CellId, AtomicChange)> = halves
         .filter_map(|(r, w)| {
-            let cell = task
-                .surely_at(w)
-                .filter(|_| task.surely_at(r) == task.surely_at(w))?;
+            let at = domains.surely_at(sk, w);
+            let cell = at.filter(|_| domains.surely_at(sk, r) == at)?;
             Some((
                 w,
                 (
@@ -125,7 +117,7 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
         Some((.., AtomicChange::Nothing)) => None,
         None => sk.events[w].value,
     }));
-    let asked = [task.test.observables(), observables(&task.test.filter, &[])].concat();
+    let asked = [test.observables(), observables(&test.filter, &[])].concat();
     open.extend(
         asked
             .into_iter()
@@ -164,33 +156,50 @@ fn candidates(task: &Task<'_>) -> Vec<Vec<(usize, usize)>> {
 }
 
 /// Whether looking for sums is worthwhile: the domains list many values.
-pub(crate) fn are_large(task: &Task<'_>) -> bool {
-    candidates(task)
-        .iter()
-        .filter(|members| members.len() > 1)
-        .flatten()
-        .map(|(_, w)| {
-            let value = task.sk.events[*w].value.expect("writes have values");
-            task.domains.of(value).map_or(MANY_VALUES, Vec::len)
-        })
-        .sum::<usize>()
-        >= MANY_VALUES
+fn are_large(task: &Task<'_>, sk: &Skeleton, domains: &Domains) -> bool {
+    if task.purpose.is_progress() || task.thin_air {
+        return false;
+    }
+    let candidates = candidates(task.test, sk, domains);
+    let members = candidates.iter().filter(|members| members.len() > 1);
+    let values = members.flatten().map(|(_, w)| {
+        let value = sk.events[*w].value.expect("writes have values");
+        domains.of(value).map_or(MANY_VALUES, Vec::len)
+    });
+    values.sum::<usize>() >= MANY_VALUES
+}
+
+/// Whether looking for sums is worthwhile.
+pub(super) fn helps(task: &Task<'_>, listing: &Listing) -> bool {
+    are_large(task, &listing.sk, &listing.domains)
+}
+
+/// Adds the sums to the facts.
+pub(super) fn add(
+    plain: &Facts<'_>,
+    bounds: &TaskBounds,
+    _: Option<Instant>,
+    implied: &mut Implied,
+) {
+    if are_large(&plain.task, &plain.sk, &plain.domains) {
+        implied.sums = sums(plain, bounds);
+    }
 }
 
 /// The sums of a task.
-pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
-    let model = task.model;
+fn sums(facts: &Facts<'_>, bounds: &TaskBounds) -> Vec<Sum> {
+    let model = facts.task.model;
     let Some(from_reads) = bounds.node_of_from_reads() else {
         return Vec::new();
     };
     let source = &bounds.free[model.values.0 as usize].may;
-    let mut excluded = Exclusion::new(task, bounds, from_reads);
+    let mut excluded = Exclusion::new(facts, bounds, from_reads);
     let mut sums = Vec::new();
-    for all in candidates(task) {
-        let mut by_start: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+    for all in candidates(facts.task.test, &facts.sk, &facts.domains) {
+        let mut by_start: BTreeMap<usize, Vec<Halves>> = BTreeMap::new();
         for &(r, w) in &all {
             let mut starts =
-                (0..task.sk.len()).filter(|&s| source.has(s, r) && all.iter().all(|m| m.1 != s));
+                (0..facts.sk.len()).filter(|&s| source.has(s, r) && all.iter().all(|m| m.1 != s));
             if let (Some(start), None) = (starts.next(), starts.next()) {
                 by_start.entry(start).or_default().push((r, w));
             }
@@ -199,7 +208,7 @@ pub(crate) fn sums(task: &Task<'_>, bounds: &TaskBounds) -> Vec<Sum> {
             by_start
                 .into_iter()
                 .map(|(start, members)| Sum { start, members })
-                .filter(|sum| sum.members.len() > 1 && is_whole(task, bounds, &mut excluded, sum)),
+                .filter(|sum| sum.members.len() > 1 && is_whole(facts, bounds, &mut excluded, sum)),
         );
     }
     // A sum that starts from another sum does not see the values of that sum.
@@ -217,23 +226,23 @@ fn starts_from(sums: &[Sum], start: usize) -> bool {
 
 /// Whether all executions in which the axioms hold meet the conditions in the module's head.
 fn is_whole(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     bounds: &TaskBounds,
     excluded: &mut Exclusion<'_, '_>,
     sum: &Sum,
 ) -> bool {
-    let (sk, model) = (&task.sk, task.model);
+    let (sk, model) = (&facts.sk, facts.task.model);
     let [source, co] = [model.values, model.finals].map(|f| &bounds.free[f.0 as usize]);
     let Sum { start, members } = sum;
-    let cell = task.surely_at(members[0].1);
+    let cell = facts.surely_at(members[0].1);
     let mut events = 0..sk.len();
     // The atomics start from one write that surely executes. Every other write comes before it or
     // behind all of them.
-    task.surely_at(*start) == cell
+    facts.surely_at(*start) == cell
         && sk.events[*start].guard == Cond::TRUE
         && members.iter().all(|&(_, w)| co.must.has(*start, w))
         && events.all(|e| {
-            let at = task.domains.cells[e]
+            let at = facts.domains.cells[e]
                 .iter()
                 .any(|&c| Some(sk.memory.cell(c).memory) == cell);
             let event = &sk.events[e];
@@ -256,14 +265,14 @@ fn is_whole(
 }
 
 /// Whether an event is a half of one of these atomics.
-fn is_member(members: &[(usize, usize)], e: usize) -> bool {
+fn is_member(members: &[Halves], e: usize) -> bool {
     members.iter().any(|&(r, w)| r == e || w == e)
 }
 
 /// An execution with the values that the atomics really return.
-pub(crate) fn settled(task: &Task<'_>, mut execution: Execution) -> Execution {
-    for sum in &task.sums {
-        let co = &execution.free[task.model.finals.0 as usize];
+pub(crate) fn settled(facts: &Facts<'_>, mut execution: Execution) -> Execution {
+    for sum in &facts.implied.sums {
+        let co = &execution.free[facts.task.model.finals.0 as usize];
         let mut members: Vec<_> = sum
             .members
             .iter()
@@ -277,8 +286,8 @@ pub(crate) fn settled(task: &Task<'_>, mut execution: Execution) -> Execution {
         });
         let mut before = sum.start;
         for &&(r, w) in &members {
-            let value = Eval::new(&task.sk, &execution.known()).value(before);
-            execution.reads[r] = value.map(|v| task.sk.events[r].ty.wrap(v));
+            let value = Eval::new(&facts.sk, &execution.known()).value(before);
+            execution.reads[r] = value.map(|v| facts.sk.events[r].ty.wrap(v));
             before = w;
         }
     }

@@ -20,12 +20,16 @@ use std::time::Instant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::bounds::TaskBounds;
+use super::Facts;
+use super::bounds::TaskBounds;
+use super::excluded::Exclusion;
+use super::implied::{Halves, Implied, ObjectResults, ObjectTurn};
+use super::listing::Listing;
 use crate::eval::{Assignment, Eval};
-use crate::excluded::Exclusion;
-use crate::skeleton::domain::Values;
+use crate::skeleton::domain::{Domains, Values};
 use crate::skeleton::{Cond, Skeleton};
-use crate::task::{Task, closes_value_flow};
+use crate::task::Task;
+use crate::thin_air::closes_value_flow;
 use program::mbarrier::phase_of;
 use program::memory::CellId;
 use verdict::Place;
@@ -53,30 +57,8 @@ const MAX_STATES: usize = 100_000;
 /// The largest number of operations of one thread on one object to explore.
 const MAX_OF_THREAD: usize = 64;
 
-/// The read half and the write half of an operation.
-pub(crate) type Halves = (usize, usize);
-
-/// The results.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ObjectResults {
-    /// By read half: the words that it can find.
-    pub(crate) words: BTreeMap<usize, Values>,
-    /// By object: a possible order of its operations, each with the write before it and the word
-    /// that it finds.
-    pub(crate) runs: Vec<Vec<ObjectTurn>>,
-    /// By write half: the phase in which it falls, if it falls in only one.
-    pub(crate) phases: FxHashMap<usize, i64>,
-    /// Pairs of operations in which the first comes before the second if both write, because its
-    /// phase is earlier.
-    pub(crate) before: Vec<(Halves, Halves)>,
-}
-
-/// An operation, the write before it, and the word that it finds.
-pub(crate) type ObjectTurn = (Halves, usize, i64);
-
 /// By object with many operations: these, if nothing else writes to the object.
-fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
-    let sk = &task.sk;
+fn objects(sk: &Skeleton, domains: &Domains) -> BTreeMap<CellId, Vec<Halves>> {
     let mut objects: BTreeMap<CellId, Vec<Halves>> = BTreeMap::new();
     for (r, w) in sk
         .rmw
@@ -84,15 +66,13 @@ fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
         .map(|(r, w)| (r.index(), w.index()))
         .filter(|&(_, w)| sk.events[w].tags.has(Tag::Mbarrier))
     {
-        if let Some(cell) = task.surely_at(w).filter(|_| sk.events[w].parts == 1) {
+        if let Some(cell) = domains.surely_at(sk, w).filter(|_| sk.events[w].parts == 1) {
             objects.entry(cell).or_default().push((r, w));
         }
     }
     objects.retain(|_, operations| operations.len() > few());
     for w in (0..sk.len()).filter(|&w| sk.events[w].is_write() && sk.events[w].thread.is_some()) {
-        let at = task.domains.cells[w]
-            .iter()
-            .map(|&c| sk.memory.cell(c).memory);
+        let at = domains.cells[w].iter().map(|&c| sk.memory.cell(c).memory);
         at.for_each(|cell| {
             if objects
                 .get(&cell)
@@ -106,25 +86,38 @@ fn objects(task: &Task<'_>) -> BTreeMap<CellId, Vec<Halves>> {
 }
 
 /// The place of an operation on an object with many.
-pub(crate) fn of_many(task: &Task<'_>) -> Option<Place> {
-    objects(task)
+pub(super) fn of_many(sk: &Skeleton, domains: &Domains) -> Option<Place> {
+    objects(sk, domains)
         .values()
-        .find_map(|operations| task.sk.place(operations[0].1))
+        .find_map(|operations| sk.place(operations[0].1))
+}
+
+/// Whether an object has many operations.
+pub(super) fn helps(task: &Task<'_>, listing: &Listing) -> bool {
+    !task.thin_air && of_many(&listing.sk, &listing.domains).is_some()
+}
+
+/// Adds the results for objects with many operations to the facts.
+pub(super) fn add(
+    plain: &Facts<'_>,
+    bounds: &TaskBounds,
+    deadline: Option<Instant>,
+    implied: &mut Implied,
+) {
+    if !plain.task.thin_air {
+        implied.objects = found(plain, bounds, deadline);
+    }
 }
 
 /// The words that operations on objects with many operations can find.
-pub(crate) fn found(
-    task: &Task<'_>,
-    bounds: &TaskBounds,
-    deadline: Option<Instant>,
-) -> ObjectResults {
+fn found(facts: &Facts<'_>, bounds: &TaskBounds, deadline: Option<Instant>) -> ObjectResults {
     let Some(from_reads) = bounds.node_of_from_reads() else {
         return ObjectResults::default();
     };
-    let mut excluded = Exclusion::new(task, bounds, from_reads);
+    let mut excluded = Exclusion::new(facts, bounds, from_reads);
     let mut found = ObjectResults::default();
-    for (cell, operations) in objects(task) {
-        let object = MbarrierObject::new(task, bounds, &mut excluded, cell, &operations);
+    for (cell, operations) in objects(&facts.sk, &facts.domains) {
+        let object = MbarrierObject::new(facts, bounds, &mut excluded, cell, &operations);
         if let Some(here) = object.and_then(|object| object.found(deadline)) {
             found.words.extend(here.words);
             found.runs.extend(here.runs);
@@ -147,7 +140,7 @@ struct User {
 
 /// An object and its users.
 struct MbarrierObject<'x, 'a> {
-    task: &'x Task<'a>,
+    facts: &'x Facts<'a>,
     /// The first write, and its value.
     start: (usize, i64),
     users: Vec<User>,
@@ -185,18 +178,18 @@ struct UserSplit(usize, Vec<Vec<usize>>);
 impl<'x, 'a> MbarrierObject<'x, 'a> {
     /// The object; `None` if this module cannot analyse it.
     fn new(
-        task: &'x Task<'a>,
+        facts: &'x Facts<'a>,
         bounds: &TaskBounds,
         excluded: &mut Exclusion<'_, '_>,
         cell: CellId,
         operations: &[Halves],
     ) -> Option<Self> {
-        let (sk, model) = (&task.sk, task.model);
+        let (sk, model) = (&facts.sk, facts.task.model);
         let [source, co] = [model.values, model.finals].map(|f| &bounds.free[f.0 as usize]);
         let start = (0..sk.len()).find(|&s| {
             sk.events[s].thread.is_none()
                 && sk.events[s].is_write()
-                && task.surely_at(s) == Some(cell)
+                && facts.surely_at(s) == Some(cell)
         })?;
         // A write behind an operation takes its word from that operation. So the operation never
         // reads that write, if the model excludes values out of thin air.
@@ -260,7 +253,7 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
         }
         let word = Eval::new(sk, &Assignment::nothing(sk)).value(start)?;
         Some(MbarrierObject {
-            task,
+            facts,
             start: (start, word),
             users,
         })
@@ -268,7 +261,7 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
 
     /// The effect of an operation of a user that finds a word; `None` if it cannot be worked out.
     fn step(&self, user: &User, at: usize, word: i64) -> Option<OperationEffect> {
-        let sk = &self.task.sk;
+        let sk = &self.facts.sk;
         let (r, w) = user.operations[at];
         let mut known = Assignment::nothing(sk);
         known.reads[r] = Some(sk.events[r].ty.wrap(word));

@@ -7,9 +7,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::bounds::{BoundLeaves, TaskBounds};
+use super::Facts;
+use super::bounds::{BoundLeaves, TaskBounds};
 use crate::skeleton::base::Base;
-use crate::task::Task;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
 use cat::algebra::{Reuse, Value, Values, empty, interpret, needed_unless};
 use cat::model::ir::{FreeId, Model, NodeId, NodeOp};
@@ -20,7 +20,7 @@ use cat::rel::{EventSet, Rel};
 /// A relation is excluded if an axiom already fails on these events alone. This is sound only for
 /// axioms that keep failing when events are added: the node that they test grows with the events.
 pub(crate) struct Exclusion<'x, 'a> {
-    task: &'x Task<'a>,
+    facts: &'x Facts<'a>,
     bounds: &'x TaskBounds,
     from_reads: NodeId,
     axioms: Vec<usize>,
@@ -30,12 +30,12 @@ pub(crate) struct Exclusion<'x, 'a> {
 }
 
 impl<'x, 'a> Exclusion<'x, 'a> {
-    pub(crate) fn new(task: &'x Task<'a>, bounds: &'x TaskBounds, from_reads: NodeId) -> Self {
-        let model = task.model;
+    pub(crate) fn new(facts: &'x Facts<'a>, bounds: &'x TaskBounds, from_reads: NodeId) -> Self {
+        let model = facts.task.model;
         // By node: whether a pair remains when events are added, and whether a pair depends only on
         // its two events.
         let (mut grows, mut is_local) = (Vec::new(), Vec::new());
-        for (node, absent) in model.nodes.iter().zip(&task.absent) {
+        for (node, absent) in model.nodes.iter().zip(&facts.absent) {
             let (more, local) = match node.op {
                 _ if *absent => (true, true),
                 NodeOp::Var(..) => (false, false),
@@ -58,9 +58,9 @@ impl<'x, 'a> Exclusion<'x, 'a> {
             .filter(|&i| !model.axioms[i].negated && grows[model.axioms[i].node.index()])
             .collect();
         let roots = axioms.iter().map(|&i| model.axioms[i].node);
-        let needed = needed_unless(model, roots, |id| task.absent[id.index()]);
+        let needed = needed_unless(model, roots, |id| facts.absent[id.index()]);
         Exclusion {
-            task,
+            facts,
             bounds,
             from_reads,
             axioms,
@@ -81,7 +81,7 @@ impl<'x, 'a> Exclusion<'x, 'a> {
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
-        let (task, model, n) = (self.task, self.task.model, self.task.sk.len());
+        let (facts, model, n) = (self.facts, self.facts.task.model, self.facts.sk.len());
         let few = EventSet::from_fn(n, |e| events.contains(&e.index()));
         let algebra = Bounds {
             must: few.clone(),
@@ -96,7 +96,7 @@ impl<'x, 'a> Exclusion<'x, 'a> {
         free.iter()
             .for_each(|&(f, (a, b))| bounds[f.0 as usize].must.insert(a, b));
         let possible = bounds.iter().all(|bound| bound.must.is_subset(&bound.may));
-        let mut known: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
+        let mut known: Values<Bounds> = (model.nodes.iter().zip(&facts.absent))
             .map(|(node, &absent)| absent.then(|| std::rc::Rc::new(empty(&algebra, node.kind))))
             .collect();
         if let Some((read, write)) = from_reads {
@@ -105,9 +105,9 @@ impl<'x, 'a> Exclusion<'x, 'a> {
             known[self.from_reads.index()] =
                 Some(std::rc::Rc::new(Value::Rel(Bound { must, may })));
         }
-        let open = vec![None; task.open.len()];
+        let open = vec![None; facts.open.len()];
         let leaves = BoundLeaves {
-            task,
+            facts,
             algebra: &algebra,
             open: &open,
             free: &bounds,
@@ -136,9 +136,9 @@ impl<'x, 'a> Exclusion<'x, 'a> {
 
     /// Whether the two are ordered, and neither write falls between the halves of the other.
     pub(crate) fn whole(&mut self, one: (usize, usize), other: (usize, usize)) -> bool {
-        let finals = self.task.model.finals;
+        let finals = self.facts.task.model.finals;
         let co = &self.bounds.free[finals.0 as usize].must;
-        let covering = self.task.model.free[finals.0 as usize].covering;
+        let covering = self.facts.task.model.free[finals.0 as usize].covering;
         let covered = covering.and_then(|node| self.bounds.values[node.index()].as_deref());
         let ordered = |a, b| co.has(a, b) || covered.is_some_and(|c| c.rel().must.has(a, b));
         let events = [one.0, one.1, other.0, other.1];
@@ -152,7 +152,7 @@ impl<'x, 'a> Exclusion<'x, 'a> {
 
     /// Whether neither reads a write of the other that comes behind its own write.
     pub(crate) fn reads_no_later(&mut self, one: (usize, usize), other: (usize, usize)) -> bool {
-        let [values, finals] = [self.task.model.values, self.task.model.finals];
+        let [values, finals] = [self.facts.task.model.values, self.facts.task.model.finals];
         let events = [one.0, one.1, other.0, other.1];
         [(one, other), (other, one)]
             .into_iter()
@@ -174,7 +174,7 @@ impl<'x, 'a> Exclusion<'x, 'a> {
         key.extend(free.iter().map(|&(f, (a, b))| {
             u64::from(f.0) << 16 | index_in(events, a) << 8 | index_in(events, b)
         }));
-        let mut bases: Vec<_> = self.task.bases.iter().collect();
+        let mut bases: Vec<_> = self.facts.bases.iter().collect();
         bases.sort_unstable_by_key(|(id, _)| **id);
         for (_, (_, base)) in bases {
             match base {

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::task::Task;
+use super::Facts;
 use crate::skeleton::Cond;
 use crate::skeleton::base::Base;
 use cat::algebra::bounds::{Bound, Bounds};
@@ -16,18 +16,18 @@ use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
 
 /// Bounds of leaves among the events of `algebra`.
-pub(super) struct BoundLeaves<'x, 'a> {
-    pub(super) task: &'x Task<'a>,
-    pub(super) algebra: &'x Bounds,
-    /// The known values of [`Task::open`].
-    pub(super) open: &'x [Option<bool>],
-    pub(super) free: &'x [Bound<Rel>],
+pub(crate) struct BoundLeaves<'x, 'a> {
+    pub(crate) facts: &'x Facts<'a>,
+    pub(crate) algebra: &'x Bounds,
+    /// The known values of [`Facts::open`].
+    pub(crate) open: &'x [Option<bool>],
+    pub(crate) free: &'x [Bound<Rel>],
 }
 
 impl Leaves<Bounds> for BoundLeaves<'_, '_> {
     fn base(&self, id: BaseId, _: Kind) -> Value<Bound<EventSet>, Bound<Rel>> {
         let may = &self.algebra.may;
-        let (first, base) = &self.task.bases[&id];
+        let (first, base) = &self.facts.bases[&id];
         match base {
             Base::Set(s) => {
                 let s = s.clone().and(may);
@@ -66,7 +66,7 @@ impl Leaves<Bounds> for BoundLeaves<'_, '_> {
 }
 
 /// The bounds that the declaration of an order gives.
-pub(super) fn declared_order(within: &Bound<Rel>, containing: Option<&Bound<Rel>>) -> Bound<Rel> {
+pub(crate) fn declared_order(within: &Bound<Rel>, containing: Option<&Bound<Rel>>) -> Bound<Rel> {
     let n = within.may.universe_len();
     let must = containing.map_or_else(|| Rel::empty(n), |c| c.must.clone());
     let mut may = within.may.clone().minus(&must.inverse());
@@ -84,7 +84,7 @@ pub(super) fn declared_order(within: &Bound<Rel>, containing: Option<&Bound<Rel>
 /// orders the writes of one thread to one location. And a read never takes a value that was
 /// overwritten before a barrier that precedes it.
 ///
-/// The bounds hold only for queries that include these axioms: [`TaskBounds::rests_on`].
+/// The bounds hold only for queries that include these axioms: [`FactsBounds::rests_on`].
 pub(crate) struct TaskBounds {
     /// Events that surely and possibly execute.
     pub(crate) algebra: Rc<Bounds>,
@@ -109,7 +109,7 @@ const MAX_ROUNDS: usize = 6;
 
 /// Bounds that are being narrowed by what the axioms imply.
 struct Narrowing<'x, 'a> {
-    task: &'x Task<'a>,
+    facts: &'x Facts<'a>,
     algebra: &'x Bounds,
     /// The values of the nodes that bound free relations.
     fixed: &'x Values<Bounds>,
@@ -124,7 +124,7 @@ struct Narrowing<'x, 'a> {
 impl Narrowing<'_, '_> {
     /// Narrows the bounds by an axiom; returns whether they changed.
     fn hear(&mut self, i: usize, axiom: &Axiom, values: &Values<Bounds>) -> bool {
-        let model = self.task.model;
+        let model = self.facts.task.model;
         let from_reads = &mut self.from_reads;
         let mut of_free = Vec::new();
         implied(
@@ -157,7 +157,7 @@ impl Narrowing<'_, '_> {
 
     /// Narrows the bounds of a free relation; returns whether they changed.
     fn narrow(&mut self, f: FreeId, mut said: ImpliedPairs) -> bool {
-        let decl = &self.task.model.free[f.0 as usize];
+        let decl = &self.facts.task.model.free[f.0 as usize];
         let bound = &mut self.free[f.0 as usize];
         let mut heard = false;
         if decl.shape == FreeShape::Order {
@@ -179,7 +179,7 @@ impl Narrowing<'_, '_> {
         }
         let news = bound.hear(&said) || heard;
         if news && decl.shape == FreeShape::Function {
-            require_only_source(self.task, self.algebra, bound);
+            require_only_source(self.facts, self.algebra, bound);
         }
         news
     }
@@ -192,12 +192,12 @@ fn rel_of(values: &Values<Bounds>, id: NodeId) -> &Bound<Rel> {
 
 /// The values of the nodes that bound free relations, and of the nodes that are always empty.
 fn fixed_values(
-    task: &Task<'_>,
+    facts: &Facts<'_>,
     algebra: &Bounds,
     leaves: &BoundLeaves<'_, '_>,
     deadline: Option<Instant>,
 ) -> Option<Values<Bounds>> {
-    let model = task.model;
+    let model = facts.task.model;
     let roots = model
         .free
         .iter()
@@ -206,10 +206,10 @@ fn fixed_values(
     // A node that is empty in every execution is empty under any bounds. Most nodes of a large
     // model are.
     let nothing = [Kind::Set, Kind::Rel].map(|kind| Rc::new(empty(algebra, kind)));
-    let nothing: Values<Bounds> = (model.nodes.iter().zip(&task.absent))
+    let nothing: Values<Bounds> = (model.nodes.iter().zip(&facts.absent))
         .map(|(node, &absent)| absent.then(|| nothing[usize::from(node.kind == Kind::Rel)].clone()))
         .collect();
-    let asked = needed_unless(model, roots, |id| task.absent[id.index()]);
+    let asked = needed_unless(model, roots, |id| facts.absent[id.index()]);
     let reuse = Reuse {
         known: &nothing,
         before: &[],
@@ -223,9 +223,9 @@ fn fixed_values(
 }
 
 /// Requires the source of each read that has only one possible source.
-fn require_only_source(task: &Task<'_>, algebra: &Bounds, bound: &mut Bound<Rel>) {
-    let (sk, n) = (&task.sk, task.sk.len());
-    for r in (0..n).filter(|&r| sk.events[r].is_read() && !task.domains.may_fault[r]) {
+fn require_only_source(facts: &Facts<'_>, algebra: &Bounds, bound: &mut Bound<Rel>) {
+    let (sk, n) = (&facts.sk, facts.sk.len());
+    for r in (0..n).filter(|&r| sk.events[r].is_read() && !facts.domains.may_fault[r]) {
         let mut sources = (0..n).filter(|&w| bound.may.has(w, r) && algebra.may.has(w));
         if let (Some(w), None) = (sources.next(), sources.next()) {
             bound.must.insert(w, r);
@@ -234,8 +234,13 @@ fn require_only_source(task: &Task<'_>, algebra: &Bounds, bound: &mut Bound<Rel>
 }
 
 /// The bounds of a free relation by its declaration.
-fn declared(task: &Task<'_>, algebra: &Bounds, fixed: &Values<Bounds>, f: &FreeRel) -> Bound<Rel> {
-    let (sk, n) = (&task.sk, task.sk.len());
+fn declared(
+    facts: &Facts<'_>,
+    algebra: &Bounds,
+    fixed: &Values<Bounds>,
+    f: &FreeRel,
+) -> Bound<Rel> {
+    let (sk, n) = (&facts.sk, facts.sk.len());
     let within = rel_of(fixed, f.within);
     match f.shape {
         FreeShape::Function => {
@@ -243,13 +248,13 @@ fn declared(task: &Task<'_>, algebra: &Bounds, fixed: &Values<Bounds>, f: &FreeR
                 within.may.has(w, r)
                     && sk.events[r].is_read()
                     && sk.events[w].is_write()
-                    && task.domains.may_overlap(sk, r, w)
+                    && facts.domains.may_overlap(sk, r, w)
             });
             let mut bound = Bound {
                 must: Rel::empty(n),
                 may: may.restricted(&algebra.may),
             };
-            require_only_source(task, algebra, &mut bound);
+            require_only_source(facts, algebra, &mut bound);
             bound
         }
         FreeShape::Order => declared_order(within, f.containing.map(|id| rel_of(fixed, id))),
@@ -290,36 +295,36 @@ fn agreed(
 impl TaskBounds {
     /// Computes the bounds for executions in which certain axioms hold. `None` means out of time.
     pub(crate) fn new(
-        task: &Task<'_>,
+        facts: &Facts<'_>,
         axioms: &[bool],
         deadline: Option<Instant>,
     ) -> Option<TaskBounds> {
-        let sk = &task.sk;
+        let sk = &facts.sk;
         let n = sk.len();
-        let model = task.model;
+        let model = facts.task.model;
         let algebra = Bounds {
             must: EventSet::from_fn(n, |e| sk.event(e).guard == Cond::TRUE),
             may: EventSet::from_fn(n, |e| sk.event(e).guard != Cond::FALSE),
         };
-        let open = vec![None; task.open.len()];
+        let open = vec![None; facts.open.len()];
         let leaves = BoundLeaves {
-            task,
+            facts,
             algebra: &algebra,
             open: &open,
             free: &[],
         };
-        let fixed = fixed_values(task, &algebra, &leaves, deadline)?;
+        let fixed = fixed_values(facts, &algebra, &leaves, deadline)?;
         let mut free: Vec<Bound<Rel>> = (model.free.iter())
-            .map(|f| declared(task, &algebra, &fixed, f))
+            .map(|f| declared(facts, &algebra, &fixed, f))
             .collect();
-        for &((read, first), (_, second)) in &task.objects.before {
+        for &((read, first), (_, second)) in &facts.implied.objects.before {
             free[model.finals.0 as usize].must.insert(first, second);
             free[model.finals.0 as usize].may.remove(second, first);
             free[model.values.0 as usize].may.remove(second, read);
         }
         let all = vec![true; model.nodes.len()];
         let mut narrowing = Narrowing {
-            task,
+            facts,
             algebra: &algebra,
             fixed: &fixed,
             on_free: rests_on_free(model),
@@ -377,10 +382,10 @@ impl TaskBounds {
     }
 
     /// The number of open pairs in the relations that axioms use.
-    pub(crate) fn open(&self, task: &Task<'_>) -> usize {
-        let model = task.model;
+    pub(crate) fn open(&self, facts: &Facts<'_>) -> usize {
+        let model = facts.task.model;
         let axioms = model.axioms.iter().map(|axiom| axiom.node);
-        let wanted = needed_unless(model, axioms, |id| task.absent[id.index()]);
+        let wanted = needed_unless(model, axioms, |id| facts.absent[id.index()]);
         let wanted = self
             .values
             .iter()
@@ -406,14 +411,14 @@ impl TaskBounds {
 
     /// The pairs of a write and a read that may access the same memory, but where the read never
     /// reads from the write.
-    pub(crate) fn never_read(&self, task: &Task<'_>) -> Rel {
-        let sk = &task.sk;
-        let may = &self.free[task.model.values.0 as usize].may;
+    pub(crate) fn never_read(&self, facts: &Facts<'_>) -> Rel {
+        let sk = &facts.sk;
+        let may = &self.free[facts.task.model.values.0 as usize].may;
         Rel::from_fn(sk.len(), |w, r| {
             let [write, read] = [w, r].map(|e| &sk.events[e]);
             write.is_write()
                 && read.is_read()
-                && task.domains.may_overlap(sk, r, w)
+                && facts.domains.may_overlap(sk, r, w)
                 && !may.has(w, r)
         })
     }

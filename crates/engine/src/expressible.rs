@@ -1,0 +1,111 @@
+//! Refuses programs with a feature that the model does not speak of, by one table of features.
+//!
+//! A model that does not speak of a feature would give it no meaning, and the answer would be wrong.
+//!
+//! # Invariants
+//! - The first row that refuses a program gives the reason.
+
+use cat::model::ir::{FreeShape, Model};
+use program::litmus::LitmusTest;
+use program::{Instr, Program, Tag};
+use verdict::Reason;
+
+use crate::skeleton::signature::{self, BaseRole};
+
+/// The word by which a model speaks of a feature.
+enum ModelWord {
+    /// A base relation with this role.
+    Role(BaseRole),
+    /// A tag, unless the model tells no accesses apart by their tags.
+    Tag(Tag),
+}
+
+impl ModelWord {
+    fn is_missing_in(&self, model: &Model) -> bool {
+        match *self {
+            ModelWord::Role(role) => !signature::speaks_of(model, role),
+            ModelWord::Tag(tag) => signature::is_deaf_to(model, tag),
+        }
+    }
+}
+
+/// A feature of programs: its word in models, and the first use in a program, described.
+struct Feature(ModelWord, fn(&Program) -> Option<String>);
+
+/// All features that some model does not speak of.
+const FEATURES: &[Feature] = &[
+    Feature(ModelWord::Role(BaseRole::Launch), |program| {
+        let calls = "calls of the runtime by host threads";
+        program.host.as_ref().map(|_| calls.to_owned())
+    }),
+    Feature(ModelWord::Tag(Tag::Generic), |program| {
+        let why = "PTX in assembly or in a function of the library, which means something under a \
+        model of PTX alone";
+        program.assembly().map(|instr| explained(instr, why))
+    }),
+    Feature(ModelWord::Tag(Tag::LaunchDependents), |program| {
+        let mut commands = program.host.iter().flat_map(|host| &host.commands);
+        let command = commands.find(|command| command.programmatic)?;
+        Some(format!("dependent launches (`{}`)", command.name))
+    }),
+    Feature(ModelWord::Tag(Tag::Mbarrier), |program| {
+        tagged(program, Tag::Mbarrier, "mbarrier objects")
+    }),
+    Feature(ModelWord::Tag(Tag::MbarrierInit), |program| {
+        tagged(program, Tag::MbarrierInit, "mbarrier objects")
+    }),
+    Feature(ModelWord::Tag(Tag::LaunchDependents), |program| {
+        tagged(program, Tag::LaunchDependents, "dependent launches")
+    }),
+    Feature(ModelWord::Tag(Tag::GridWait), |program| {
+        tagged(program, Tag::GridWait, "dependent launches")
+    }),
+    Feature(ModelWord::Tag(Tag::Half), |program| {
+        tagged(program, Tag::Half, "proxy fences of one direction")
+    }),
+    Feature(ModelWord::Role(BaseRole::Asynchronous), |program| {
+        let instr = program.asynchronous()?;
+        Some(named("asynchronous operations", instr))
+    }),
+    Feature(ModelWord::Role(BaseRole::Whole), |program| {
+        let instr = program.of_several_cells()?;
+        let why = match instr.element.whole {
+            true => "an access of 128 bits",
+            false => "an access to an object that is accessed in smaller pieces elsewhere",
+        };
+        Some(explained(instr, why))
+    }),
+];
+
+/// The first instruction with a tag, described.
+fn tagged(program: &Program, tag: Tag, what: &str) -> Option<String> {
+    let mut instrs = program.instrs().map(|(_, _, instr)| instr);
+    let instr = instrs.find(|instr| instr.op.has(tag))?;
+    Some(named(what, instr))
+}
+
+fn named(what: &str, instr: &Instr) -> String {
+    format!("{what} (`{}`, line {})", instr.text, instr.line)
+}
+
+fn explained(instr: &Instr, why: &str) -> String {
+    format!("`{}` (line {}), {why}", instr.text, instr.line)
+}
+
+/// Checks that the model can express the program, and that the engines support the model.
+///
+/// # Errors
+/// The model has another free function than `values`, or does not speak of a feature.
+pub(crate) fn check(test: &LitmusTest, model: &Model) -> Result<(), Reason> {
+    let values = model.values.0 as usize;
+    for (at, free) in model.free.iter().enumerate() {
+        if free.shape == FreeShape::Function && at != values {
+            let what = format!("free function `{}` besides `values`", free.name);
+            return Err(Reason::Unsupported(what));
+        }
+    }
+    let refused = FEATURES.iter().find_map(|Feature(word, first_use)| {
+        first_use(&test.program).filter(|_| word.is_missing_in(model))
+    });
+    refused.map_or(Ok(()), |what| Err(Reason::NotInModel(what)))
+}
