@@ -145,7 +145,7 @@ fn what_the_book_adds_is_not_there() {
         ),
         (
             "\"mixed-host\"",
-            "crates/engine/src/skeleton/signature.rs",
+            "crates/engine/src/skeleton/relations/signature.rs",
             false,
         ),
     ] {

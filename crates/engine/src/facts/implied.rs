@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::skeleton::domain::Values;
+use crate::skeleton::images::Values;
 use cat::rel::Rel;
 
 /// The facts that the axioms imply. They hold for queries that include all axioms.

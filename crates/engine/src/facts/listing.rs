@@ -67,7 +67,7 @@ impl<'t, 'a> UnrolledTask<'t, 'a> {
     /// have to be listed; such a listing serves to bound relations.
     pub(super) fn list(&mut self, implied: &Implied, rough: bool) -> Result<Listing, Reason> {
         let mut listing = self.values(self.sk.clone(), implied, rough)?;
-        if listing.sk.fixed.is_hit(&listing.sk, &listing.domains) {
+        if listing.domains.hit_fixed(&listing.sk) {
             let unfolded = match self.unfolded.take() {
                 Some(sk) => sk,
                 None => unrolled(self.task, false, self.deadline)?,
@@ -118,7 +118,7 @@ impl<'t, 'a> UnrolledTask<'t, 'a> {
                 let needed = NeededTerms::alone(&mut sk, &observables);
                 let domains =
                     Domains::compute(&sk, &[], known, Some(&needed), false, self.deadline).ok()?;
-                needed.covers(&sk, &domains).then(|| Listing {
+                needed.covers(&sk, &domains.cells).then(|| Listing {
                     sk: Rc::new(sk),
                     domains,
                     needed: Some((needed, why.clone())),

@@ -27,7 +27,7 @@ use rustc_hash::FxHashMap;
 
 use crate::limits::BoundTrial;
 use crate::query::FinalState;
-use crate::skeleton::base::{self, Base};
+use crate::skeleton::base::Base;
 use crate::skeleton::domain::Domains;
 use crate::skeleton::needed::NeededTerms;
 use crate::skeleton::rivals::Rivals;
@@ -153,7 +153,7 @@ impl<'a> Facts<'a> {
         facts.task = task;
         for (&id, (_, base)) in &mut facts.bases {
             if signature::row(id).role == BaseRole::Reading {
-                *base = base::base(&mut facts.sk, &facts.domains, id);
+                *base = signature::base(&mut facts.sk, &facts.domains, id);
             }
         }
         Some(facts)

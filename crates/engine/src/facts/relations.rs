@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::Domains;
-use crate::skeleton::{Cond, Skeleton};
+use crate::skeleton::{Cond, Skeleton, signature};
 use cat::model::ir::{Model, NodeOp};
 use cat::model::signature::BaseId;
 use cat::rel::EventSet;
@@ -27,7 +27,7 @@ pub(super) fn bases(
         if let NodeOp::Base(id) = node.op
             && !bases.contains_key(&id)
         {
-            let b = base::base(sk, domains, id);
+            let b = signature::base(sk, domains, id);
             let first = open.len();
             if let Base::Rel(r) = &b {
                 open.extend(r.open.iter().map(|cell| cell.2));

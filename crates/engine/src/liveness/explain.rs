@@ -99,7 +99,7 @@ impl HangExplainer<'_, '_> {
                     .cloned()
                     .collect();
                 end.waits.push(Wait::at_barrier(&left));
-                Some(held.instr(sk))
+                Some(held.instr(&sk.events))
             }
             ThreadFate::Looping(spin) => {
                 end.ending = Ending::Looping;
@@ -292,7 +292,7 @@ impl HangExplainer<'_, '_> {
             .map(|(t, end): (ThreadId, &ThreadFate<'_>)| match end {
                 ThreadFate::Done if self.is_held(t) => Some(sk.program.thread(t).code.len()),
                 ThreadFate::Done => None,
-                ThreadFate::Blocked(held) => Some(held.instr(sk) + 1),
+                ThreadFate::Blocked(held) => Some(held.instr(&sk.events) + 1),
                 ThreadFate::Looping(spin) => Some(spin.header),
                 ThreadFate::Repeating(repeat) => Some(repeat.header),
                 ThreadFate::Stopped => Some(self.after_last(t)),

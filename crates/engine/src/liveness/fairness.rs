@@ -34,7 +34,7 @@ fn never_ends(sk: &mut Skeleton, thread: &ThreadProgress, part: &Range<usize>) -
     let blocked: Vec<(usize, Cond)> = thread
         .blocked
         .iter()
-        .map(|b| (b.0.instr(sk), b.1))
+        .map(|b| (b.0.instr(&sk.events), b.1))
         .collect();
     let all = blocked
         .into_iter()

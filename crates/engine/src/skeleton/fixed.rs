@@ -6,16 +6,16 @@
 //! # Why nothing is lost
 //! - A read of such memory can only read from the initial write. This holds in every execution and
 //!   under every model, because `rf` relates accesses to one location. So it returns that value. A
-//!   value without alternatives carries no dependency ([`super::deps`]); syntactic dependencies are
+//!   value without alternatives carries no dependency ([`super::unrolling::deps`]); syntactic dependencies are
 //!   recorded as before.
 //! - The read remains an event: it may race, it is ordered, and it is shown.
 //! - All writing instructions decide which objects are written, whatever their conditions and
 //!   whatever is read. So no value out of thin air adds another object. Only addresses outside
-//!   their object remain: [`UnwrittenObjects::is_hit`] checks them once all addresses are known,
+//!   their object remain: [`Domains::hit_fixed`] checks them once all addresses are known,
 //!   and the program is then unrolled without this optimization.
+//!
+//! [`Domains::hit_fixed`]: super::domain::Domains::hit_fixed
 
-use super::Skeleton;
-use super::domain::Domains;
 use program::memory::Memory;
 use program::points::Points;
 use program::{LocId, Op, Program, ThreadId, Ty};
@@ -61,7 +61,8 @@ impl UnwrittenObjects {
         UnwrittenObjects(fixed)
     }
 
-    fn has(&self, program: &Program, loc: LocId) -> bool {
+    /// Whether no thread writes this object.
+    pub(super) fn has(&self, program: &Program, loc: LocId) -> bool {
         self.0
             .get(usize::from(program.object(loc).0))
             .is_some_and(|fixed| *fixed)
@@ -79,16 +80,5 @@ impl UnwrittenObjects {
         let cell = memory.cell(memory.accessed(program, thread, address, ty.bytes(), false)?);
         let first = memory.cell(cell.memory);
         (!first.unknown && self.has(program, cell.location.0)).then(|| ty.wrap(first.init))
-    }
-
-    /// Whether a write may reach such memory after all.
-    pub(crate) fn is_hit(&self, sk: &Skeleton, domains: &Domains) -> bool {
-        let writes =
-            (0..sk.len()).filter(|&i| sk.events[i].thread.is_some() && sk.events[i].is_write());
-        writes.into_iter().any(|w| {
-            domains.cells[w]
-                .iter()
-                .any(|c| self.has(&sk.program, sk.memory.cell(*c).location.0))
-        })
     }
 }

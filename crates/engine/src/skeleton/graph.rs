@@ -21,8 +21,6 @@ pub const MAX_EVENTS: usize = 6144;
 pub(crate) const MAX_STEPS: usize = 200_000;
 /// The largest depth of nested values: functions that walk them recurse as deep.
 pub(crate) const MAX_VALUE_DEPTH: u32 = 4_000;
-/// The largest number of terms and of decisions of conditions.
-pub(crate) const MAX_POOL: usize = 2_000_000;
 /// The largest number of arrivals at one barrier with undetermined phases.
 pub(crate) const MAX_PHASE_CHOICES: usize = 12;
 
@@ -87,7 +85,7 @@ pub struct Skeleton {
     pub barrier_order: Vec<(EventId, EventId, Cond)>,
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
-    /// Writes with given-up values ([`super::needed`]): their terms are not the written values.
+    /// Writes with given-up values ([`super::values::needed`]): their terms are not the written values.
     pub(crate) given_up: Vec<usize>,
     /// The write halves of operations on mbarrier objects, each with its phase and the next phase.
     pub(crate) phases: Vec<(EventId, TermId, TermId)>,

@@ -22,42 +22,30 @@ use program::options::OptionValues;
 use program::{BinOp, Element, EventKind, Op, Program, Scope, Tag, ThreadId, mbarrier};
 use verdict::Reason;
 
-mod answers;
-mod barrier;
-pub mod base;
-mod copies;
-mod deps;
-pub mod domain;
 pub mod event;
-mod execute;
 pub mod fixed;
 mod graph;
-pub mod images;
-mod kept;
-mod launch;
 mod loops;
 mod meetings;
-pub mod needed;
 pub mod pool;
 pub mod progress;
-mod racing;
-mod returns;
-pub mod rivals;
-pub mod signature;
-mod unroll;
-mod unrolled;
+mod relations;
+mod unrolling;
+mod values;
 
 pub use event::Event;
 pub(crate) use graph::place;
 pub use graph::{MAX_EVENTS, Skeleton, observable_ty};
 pub use pool::{Cond, CondAtom, Term, TermId, TermPool};
 pub use progress::{ProgressFacts, Purpose};
+pub use relations::{base, rivals, signature};
+pub use values::{domain, images, needed};
 
 use fixed::UnwrittenObjects;
-use racing::Instructions;
-use returns::LongLoops;
-use unroll::Unroller;
-use unrolled::{ThreadEndings, Unrolling};
+use meetings::{barrier, launch};
+use unrolling::unroll::Unroller;
+use unrolling::unrolled::{self, Instructions, LongLoops, ThreadEndings, Unrolling};
+use unrolling::{deps, ends, kept, racing};
 
 /// Checks that time is left, between one phase and the next.
 fn in_time(deadline: Option<Instant>) -> Result<(), Reason> {
@@ -117,7 +105,7 @@ impl Skeleton {
         let partners = std::mem::take(&mut barriers.partners);
         let progress = purpose
             .is_progress()
-            .then(|| Arc::new(progress::collect(&program, &mut out, partners)));
+            .then(|| Arc::new(ends::collect(&program, &mut out, partners)));
         let always =
             |pairs: &[(EventId, EventId)]| pairs.iter().map(|&(a, b)| (a, b, Cond::TRUE)).collect();
         // Neither the end of a thread nor a meeting of lanes waits for asynchronous operations.

@@ -17,10 +17,12 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
-use super::graph::MAX_POOL;
 use cat::rel::EventId;
 use program::{BinOp, CmpOp, Fused, Ty};
 use verdict::Reason;
+
+/// The largest number of terms and of decisions of conditions.
+pub(crate) const MAX_POOL: usize = 2_000_000;
 
 /// Index of a [`Term`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::words::BitWord;
 use crate::facts::Facts;
 use crate::skeleton::base::Base;
-use crate::skeleton::domain::MAX_VALUES;
+use crate::skeleton::images::MAX_VALUES;
 use crate::skeleton::images::{Image, together};
 use crate::skeleton::{Cond, CondAtom, Term, TermId};
 use cat::algebra::circuit::CircuitLeaves;

@@ -21,9 +21,8 @@
 
 use std::collections::BTreeSet;
 
-use super::domain::Domains;
-use super::pool::{Term, TermId};
-use super::{Event, Skeleton, TermPool};
+use crate::skeleton::pool::{Term, TermId};
+use crate::skeleton::{Event, Skeleton, TermPool};
 use program::litmus::Observable;
 use program::memory::CellId;
 use program::points::Points;
@@ -110,23 +109,19 @@ impl NeededTerms {
     }
 
     /// Whether a term matters; terms without parts are always known.
-    pub(super) fn rests_on(&self, sk: &Skeleton, t: TermId) -> bool {
+    pub(crate) fn rests_on(&self, sk: &Skeleton, t: TermId) -> bool {
         matches!(sk.pool.term(t), Term::Const(_) | Term::Read(_))
             || self.terms[TermPool::term_index(t)]
     }
 
-    /// Whether every access stays within the memory assumed for it.
-    pub(crate) fn covers(&self, sk: &Skeleton, domains: &Domains) -> bool {
-        domains
-            .cells
-            .iter()
-            .zip(&self.places)
-            .all(|(cells, places)| {
-                cells
-                    .iter()
-                    .map(|c| sk.memory.cell(*c).memory)
-                    .all(|c| places.contains(&c))
-            })
+    /// Whether every access stays within the memory assumed for it; `cells` has its cells by event.
+    pub(crate) fn covers(&self, sk: &Skeleton, cells: &[Vec<CellId>]) -> bool {
+        cells.iter().zip(&self.places).all(|(cells, places)| {
+            cells
+                .iter()
+                .map(|c| sk.memory.cell(*c).memory)
+                .all(|c| places.contains(&c))
+        })
     }
 
     /// Whether the values of this memory were kept.

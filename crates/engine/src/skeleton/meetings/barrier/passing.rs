@@ -3,7 +3,7 @@
 use super::phases::{PhaseChoices, conditions};
 use super::{BarrierEdges, BarrierRules};
 use crate::skeleton::pool::Cond;
-use crate::skeleton::unrolled::{GuardedArrival, GuardedWait, Naming, Use};
+use crate::skeleton::unrolling::unrolled::{GuardedArrival, GuardedWait, Naming, Use};
 use cat::rel::EventId;
 use program::{Barrier, ThreadId};
 use verdict::Reason;

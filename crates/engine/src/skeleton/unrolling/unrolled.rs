@@ -1,102 +1,116 @@
 //! Defines the results of unrolling: guarded events, the operations of barriers, and the ends of
 //! threads.
 
-use super::event::Event;
-use super::kept::PreservingRmw;
-use super::loops::Position;
-use super::pool::{Cond, TermId, TermPool};
-use super::progress::{LaneWait, Repeat, SpinIteration};
-use super::racing::Instructions;
-use super::returns::LongLoops;
-use super::unroll::UnrollState;
+use super::state::UnrollState;
+use crate::skeleton::event::Event;
+use crate::skeleton::loops::Position;
+use crate::skeleton::pool::{Cond, TermId, TermPool};
+use crate::skeleton::progress::{LaneWait, Repeat, SpinIteration};
 use cat::rel::EventId;
 use program::host::QueryId;
 use program::{Scope, ThreadId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use verdict::{Place, Reason};
 
+/// Instructions of threads.
+pub(crate) type Instructions = FxHashSet<(ThreadId, usize)>;
+
+/// Loops that take too many iterations to unroll to their end, by thread and rank of the head.
+pub(crate) type LongLoops = FxHashSet<(ThreadId, u32)>;
+
+/// A read-modify-write in a loop that may write what it reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PreservingRmw {
+    pub(crate) thread: ThreadId,
+    pub(crate) instr: usize,
+    pub(crate) read: EventId,
+    pub(crate) write: EventId,
+    /// Whether the written value depends on the read.
+    pub(crate) depends: bool,
+}
+
 /// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread: its
 /// position, and whether it waits to arrive.
-pub(super) type WaitKey = (ThreadId, Position, bool);
+pub(crate) type WaitKey = (ThreadId, Position, bool);
 
 /// An arrival at a barrier, as unrolled.
 #[derive(Clone, Debug)]
-pub(super) struct GuardedArrival {
-    pub(super) event: EventId,
-    pub(super) guard: Cond,
+pub(crate) struct GuardedArrival {
+    pub(crate) event: EventId,
+    pub(crate) guard: Cond,
     /// The barrier.
-    pub(super) at: Use,
-    pub(super) place: Position,
+    pub(crate) at: Use,
+    pub(crate) place: Position,
 }
 
 /// Threads that meet to exchange values.
 #[derive(Clone, Debug)]
-pub(super) struct LaneMeeting {
-    pub(super) guard: Cond,
+pub(crate) struct LaneMeeting {
+    pub(crate) guard: Cond,
     /// The number of events when they met.
-    pub(super) events: usize,
+    pub(crate) events: usize,
     /// The threads, each with its position.
-    pub(super) threads: Vec<(ThreadId, Position)>,
+    pub(crate) threads: Vec<(ThreadId, Position)>,
 }
 
 /// Iterations in which a thread only reads and meets others, and that bring it back where it was.
 #[derive(Clone, Debug)]
-pub(super) struct Segment {
-    pub(super) thread: ThreadId,
-    pub(super) from: Position,
+pub(crate) struct Segment {
+    pub(crate) thread: ThreadId,
+    pub(crate) from: Position,
     /// The position at which they end, in the following iteration.
-    pub(super) to: Position,
+    pub(crate) to: Position,
     /// Identifies the loop and the iteration; `length` is the number of iterations.
-    pub(super) number: Vec<u32>,
-    pub(super) length: u32,
+    pub(crate) number: Vec<u32>,
+    pub(crate) length: u32,
     /// The condition that the thread runs through them and continues.
-    pub(super) when: Cond,
+    pub(crate) when: Cond,
     /// Whether they must have occurred once before they can be left out.
-    pub(super) twice: bool,
+    pub(crate) twice: bool,
 }
 
 /// A wait at a barrier, as unrolled.
 #[derive(Clone, Debug)]
-pub(super) struct GuardedWait {
-    pub(super) key: WaitKey,
+pub(crate) struct GuardedWait {
+    pub(crate) key: WaitKey,
     /// The event that executes if it passes: a wait, or the arrival that it delays.
-    pub(super) event: EventId,
+    pub(crate) event: EventId,
     /// Guard of the instruction: the thread reached the wait.
-    pub(super) reached: Cond,
+    pub(crate) reached: Cond,
     /// Whether it passes: a choice, or true if that is sure.
-    pub(super) pass: Cond,
+    pub(crate) pass: Cond,
     /// The barrier.
-    pub(super) at: Use,
+    pub(crate) at: Use,
 }
 
 impl GuardedWait {
     /// Whether it only delays an arrival: a thread that has arrived cannot arrive again before the
     /// phase completes.
-    pub(super) fn to_arrive(&self) -> bool {
+    pub(crate) fn to_arrive(&self) -> bool {
         self.key.2
     }
 }
 
 /// A barrier as an operation of a thread names it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Use {
-    pub(super) thread: ThreadId,
-    pub(super) group: BarrierGroup,
-    pub(super) naming: Naming,
+pub(crate) struct Use {
+    pub(crate) thread: ThreadId,
+    pub(crate) group: BarrierGroup,
+    pub(crate) naming: Naming,
 }
 
 /// The threads that a barrier can bring together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BarrierGroup {
-    pub(super) domain: Scope,
+pub(crate) struct BarrierGroup {
+    pub(crate) domain: Scope,
     /// For a warp: the named lanes.
-    pub(super) lanes: Option<u32>,
+    pub(crate) lanes: Option<u32>,
 }
 
 /// [`BarrierNaming`](program::BarrierNaming) with its operands evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Naming {
+pub(crate) enum Naming {
     Counted {
         id: TermId,
         count: Option<TermId>,
@@ -110,96 +124,96 @@ pub(super) enum Naming {
 
 /// The ways in which a thread's states end.
 #[derive(Clone, Debug)]
-pub(super) struct ThreadEndings {
+pub(crate) struct ThreadEndings {
     /// It ran to its end.
-    pub(super) done: Cond,
+    pub(crate) done: Cond,
     /// The loop bound cut it.
-    pub(super) cut: Cond,
+    pub(crate) cut: Cond,
     /// As `cut`, with the first instruction of the loop.
-    pub(super) cuts: Vec<(Cond, usize)>,
+    pub(crate) cuts: Vec<(Cond, usize)>,
     /// It spins in an iteration without effect.
-    pub(super) spinning: Cond,
+    pub(crate) spinning: Cond,
     /// As `spinning`, by iteration, with the instruction at which it begins.
-    pub(super) spins: Vec<(Cond, usize)>,
+    pub(crate) spins: Vec<(Cond, usize)>,
     /// As `spinning`, and with iterations that are left out only if several follow each other.
-    pub(super) idle: Cond,
+    pub(crate) idle: Cond,
     /// Final value of each register, if done; for questions about progress, wherever the thread
     /// ends.
-    pub(super) regs: Vec<TermId>,
+    pub(crate) regs: Vec<TermId>,
     /// The further ends for questions about progress.
-    pub(super) progress: ProgressEndings,
+    pub(crate) progress: ProgressEndings,
 }
 
 /// The further ways in which a thread can end, for questions about progress.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ProgressEndings {
+pub(crate) struct ProgressEndings {
     /// The scheduler never runs it again, by place.
-    pub(super) stopped: Vec<(usize, Cond)>,
+    pub(crate) stopped: Vec<(usize, Cond)>,
     /// It waits for lanes that never arrive.
-    pub(super) apart: Vec<(LaneWait, Cond)>,
+    pub(crate) apart: Vec<(LaneWait, Cond)>,
     /// It spins in an iteration without effect, by iteration.
-    pub(super) spins: Vec<SpinIteration>,
+    pub(crate) spins: Vec<SpinIteration>,
     /// It repeats blocks of iterations.
-    pub(super) repeats: Vec<Repeat>,
+    pub(crate) repeats: Vec<Repeat>,
     /// The merged states in which the thread ends, if the question needs their registers.
-    pub(super) at_end: Option<UnrollState>,
+    pub(crate) at_end: Option<UnrollState>,
 }
 
 /// The results of unrolling.
 #[derive(Default)]
-pub(super) struct Unrolling {
-    pub(super) pool: TermPool,
-    pub(super) events: Vec<Event>,
-    pub(super) rmw: Vec<(EventId, EventId)>,
+pub(crate) struct Unrolling {
+    pub(crate) pool: TermPool,
+    pub(crate) events: Vec<Event>,
+    pub(crate) rmw: Vec<(EventId, EventId)>,
     /// By value read from several cells: its pieces.
-    pub(super) pieces: FxHashMap<TermId, Vec<TermId>>,
-    pub(super) arrivals: Vec<GuardedArrival>,
-    pub(super) waits: Vec<GuardedWait>,
+    pub(crate) pieces: FxHashMap<TermId, Vec<TermId>>,
+    pub(crate) arrivals: Vec<GuardedArrival>,
+    pub(crate) waits: Vec<GuardedWait>,
     /// Barriers of the suites on ways that no execution takes: they are never reached.
-    pub(super) unreached: Vec<Use>,
-    pub(super) endings: Vec<ThreadEndings>,
+    pub(crate) unreached: Vec<Use>,
+    pub(crate) endings: Vec<ThreadEndings>,
     /// Syntactic dependencies, if the options require them: address, data, control.
-    pub(super) addr: Vec<(EventId, EventId)>,
-    pub(super) data: Vec<(EventId, EventId)>,
-    pub(super) ctrl: Vec<(EventId, EventId)>,
-    pub(super) has_loops: bool,
+    pub(crate) addr: Vec<(EventId, EventId)>,
+    pub(crate) data: Vec<(EventId, EventId)>,
+    pub(crate) ctrl: Vec<(EventId, EventId)>,
+    pub(crate) has_loops: bool,
     /// Read-modify-writes in loops that may write the value they read.
-    pub(super) kept: Vec<PreservingRmw>,
+    pub(crate) kept: Vec<PreservingRmw>,
     /// Reads in loops.
-    pub(super) looped: Instructions,
+    pub(crate) looped: Instructions,
     /// Whether iterations were left out, with such read-modify-writes or without.
-    pub(super) left_out: BTreeSet<bool>,
+    pub(crate) left_out: BTreeSet<bool>,
     /// Iterations that several threads can leave out together.
-    pub(super) segments: Vec<Segment>,
+    pub(crate) segments: Vec<Segment>,
     /// The smallest bound that cuts nothing in the unrolled part.
-    pub(super) deepest: u32,
+    pub(crate) deepest: u32,
     /// Whether some iterations did not count against the bound, and the loops with too many of
     /// them.
-    pub(super) counted: bool,
-    pub(super) long: LongLoops,
+    pub(crate) counted: bool,
+    pub(crate) long: LongLoops,
     /// For questions about progress: the constraints on choices of this module, and the position of
     /// every event of a thread.
-    pub(super) constraints: Vec<Cond>,
-    pub(super) places: Vec<(EventId, Position)>,
+    pub(crate) constraints: Vec<Cond>,
+    pub(crate) places: Vec<(EventId, Position)>,
     /// For questions about progress: the choices of weak compare-exchanges to fail spuriously, with
     /// their positions.
-    pub(super) spurious: Vec<(ThreadId, Position, Cond)>,
+    pub(crate) spurious: Vec<(ThreadId, Position, Cond)>,
     /// Every execution of a query.
-    pub(super) answers: Vec<QueryAnswer>,
+    pub(crate) answers: Vec<QueryAnswer>,
     /// Pairs of an event before a meeting of lanes and an event of another lane after it: the base
     /// relation `meets`.
-    pub(super) meets: Vec<(EventId, EventId, Cond)>,
-    pub(super) meetings: Vec<LaneMeeting>,
+    pub(crate) meets: Vec<(EventId, EventId, Cond)>,
+    pub(crate) meetings: Vec<LaneMeeting>,
     /// The place where a thread waits for lanes that may not arrive.
-    pub(super) apart: Option<Reason>,
+    pub(crate) apart: Option<Reason>,
     /// The condition that a thread waits for lanes that do not arrive, with its place.
-    pub(super) unmet: Vec<(Cond, Place)>,
+    pub(crate) unmet: Vec<(Cond, Place)>,
 }
 
 impl Unrolling {
     /// Records which events meetings separate. Renumbers all events thread by thread, because
     /// threads that meet were unrolled together.
-    pub(super) fn in_order_of_threads(&mut self) {
+    pub(crate) fn in_order_of_threads(&mut self) {
         let is_of = |e: &usize, t: ThreadId| self.events[*e].thread == Some(t);
         for LaneMeeting {
             guard: when,
@@ -293,17 +307,17 @@ fn renumber(of: &[EventId], e: &mut EventId) {
 
 /// One execution of a query, as unrolled.
 #[derive(Clone, Debug)]
-pub(super) struct QueryAnswer {
-    pub(super) query: QueryId,
-    pub(super) thread: ThreadId,
-    pub(super) instr: usize,
-    pub(super) place: Position,
+pub(crate) struct QueryAnswer {
+    pub(crate) query: QueryId,
+    pub(crate) thread: ThreadId,
+    pub(crate) instr: usize,
+    pub(crate) place: Position,
     /// The number of events before it: later events of its thread have higher numbers.
-    pub(super) events: usize,
-    pub(super) guard: Cond,
+    pub(crate) events: usize,
+    pub(crate) guard: Cond,
     /// Whether the answer is "not complete": a choice.
-    pub(super) open: Cond,
+    pub(crate) open: Cond,
     /// The condition that it repeats without end: in an iteration without effect that represents
     /// all further ones, or in a repeated one.
-    pub(super) for_ever: Cond,
+    pub(crate) for_ever: Cond,
 }

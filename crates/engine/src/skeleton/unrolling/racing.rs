@@ -9,21 +9,16 @@
 
 use std::cell::LazyCell;
 
-use rustc_hash::FxHashSet;
-
-use super::event::Event;
 use super::kept::strong;
-use super::pool::TermPool;
-use super::unrolled::Unrolling;
+use super::unrolled::{Instructions, Unrolling};
+use crate::skeleton::event::Event;
+use crate::skeleton::pool::TermPool;
 use program::points::{Points, Targets};
-use program::{Program, Tag, ThreadId};
-
-/// Instructions of threads.
-pub(super) type Instructions = FxHashSet<(ThreadId, usize)>;
+use program::{Program, Tag};
 
 /// The reads of loops that may race with a write whose thread can know that the reader has left the
 /// loop.
-pub(super) fn reads(program: &Program, out: &Unrolling) -> Instructions {
+pub(crate) fn reads(program: &Program, out: &Unrolling) -> Instructions {
     if out.left_out.is_empty() {
         return Instructions::default();
     }

@@ -19,8 +19,8 @@
 //! - See [`program::host::Query`]; CUDA Programming Guide, *Asynchronous Concurrent Execution*:
 //!   work need not start before the host waits or polls, but it starts in the end.
 
-use super::pool::Cond;
-use super::unrolled::{QueryAnswer, Unrolling};
+use crate::skeleton::pool::Cond;
+use crate::skeleton::unrolling::unrolled::{QueryAnswer, Unrolling};
 use program::host::{HostProgram, LaunchGraph, QueryId};
 use program::{Program, ThreadId};
 
@@ -39,7 +39,7 @@ struct ViewAnswer {
 }
 
 /// Answers in one launch graph, and the operations of all events.
-pub(super) struct Answers<'a> {
+pub(crate) struct Answers<'a> {
     host: &'a HostProgram,
     program: &'a Program,
     out: &'a mut Unrolling,
@@ -68,7 +68,7 @@ pub(super) struct Answers<'a> {
 }
 
 impl<'a> Answers<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         program: &'a Program,
         out: &'a mut Unrolling,
         way: &'a LaunchGraph,
@@ -197,7 +197,7 @@ impl<'a> Answers<'a> {
     }
 
     /// Adds to a table of pairs of operations the conditions under which answers order them.
-    pub(super) fn order(&mut self, fine: bool, table: &mut [Vec<Cond>]) {
+    pub(crate) fn order(&mut self, fine: bool, table: &mut [Vec<Cond>]) {
         let views = self.views.len();
         let before = self.way.before_views(self.operations, fine);
         let chains = self.chains(fine);
@@ -252,7 +252,7 @@ impl<'a> Answers<'a> {
 
     /// Adds to a table the pairs of operations that come in that order in time. Either an answer
     /// "not complete" comes between them, or the queried work changes before or after them.
-    pub(super) fn times(&mut self, table: &mut [Vec<Cond>]) {
+    pub(crate) fn times(&mut self, table: &mut [Vec<Cond>]) {
         let chains = self.chains(true);
         for i in self.ordering() {
             let ViewAnswer {
@@ -306,7 +306,7 @@ impl<'a> Answers<'a> {
     }
 
     /// The constraints of all answers.
-    pub(super) fn constraints(&mut self) -> Vec<Cond> {
+    pub(crate) fn constraints(&mut self) -> Vec<Cond> {
         let mut all = self.choices.clone();
         let chains = self.chains(true);
         let ordering = self.ordering();

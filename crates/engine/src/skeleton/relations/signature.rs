@@ -14,12 +14,13 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::base::{
-    BaseRel, Build, ObjectTraits, accesses, cells, edges, events, group, halves, includes, leaves,
-    lends, mapping, near, not_cooperative, objects, pairs, phases, relation, remote, threads,
-    whole,
+    Base, BaseRel, Build, ObjectTraits, accesses, cells, edges, events, group, halves,
+    has_launched_clusters, includes, leaves, lends, mapping, near, not_cooperative, objects, pairs,
+    phases, relation, remote, speaks_of_readings, threads, whole,
 };
-use super::domain::Domains;
-use super::{Skeleton, copies, progress};
+use super::{copies, endless};
+use crate::skeleton::Skeleton;
+use crate::skeleton::values::domain::Domains;
 use cat::algebra::fingerprint::{HashAlgebra, number};
 use cat::algebra::presence::Presence;
 use cat::algebra::{Leaves, Value, Values, interpret_all};
@@ -47,7 +48,7 @@ pub struct BaseRow {
     /// Its role for tools.
     pub role: BaseRole,
     /// Its builder.
-    pub(super) build: Build,
+    pub(crate) build: Build,
     /// Whether a program can give it members.
     needs: Needs,
 }
@@ -117,6 +118,14 @@ fn set(name: &'static str, doc: &'static str, build: Build) -> BaseRow {
 /// The row of a base name.
 pub fn row(id: BaseId) -> &'static BaseRow {
     &ROWS[id.index()]
+}
+
+/// Builds a base set or relation.
+pub(crate) fn base(sk: &mut Skeleton, domains: &Domains, id: BaseId) -> Base {
+    match &row(id).build {
+        Build::Set(build) => Base::Set(build(sk, domains)),
+        Build::Rel(build) => Base::Rel(build(sk, domains)),
+    }
 }
 
 /// The number of base relations with a role.
@@ -302,10 +311,10 @@ pub fn is_deaf_to(model: &Model, tag: Tag) -> bool {
 
 /// The base names of models.
 pub fn signature() -> Signature {
-    of(&ROWS[..ROWS.len() - progress::ROWS.len() - CHECKER.len()])
+    of(&ROWS[..ROWS.len() - endless::ROWS.len() - CHECKER.len()])
 }
 
-/// The base names of rules about endless executions: those of models, and [`progress::ROWS`].
+/// The base names of rules about endless executions: those of models, and [`endless::ROWS`].
 pub fn of_endless() -> Signature {
     of(&ROWS[..ROWS.len() - CHECKER.len()])
 }
@@ -341,14 +350,14 @@ fn of(rows: &[BaseRow]) -> Signature {
 static ROWS: LazyLock<Vec<BaseRow>> = LazyLock::new(|| {
     let mut rows = sets();
     rows.extend(relations());
-    let endless = progress::ROWS.iter().map(|&(name, doc, pairs)| {
+    let endless = endless::ROWS.iter().map(|&(name, doc, pairs)| {
         let says = ["", "not "].map(|not| format!("{{a}} and {{b}} are {not}in `{name}`"));
         BaseRow {
             name,
             doc,
             says,
             role: BaseRole::None,
-            build: progress::relation(pairs),
+            build: endless::relation(pairs),
             needs: NOTHING,
         }
     });
@@ -533,21 +542,6 @@ fn has_uncooperative(program: &Program) -> bool {
         i.op.barrier()
             .is_some_and(|b| program.is_uncooperative(t, b))
     })
-}
-
-/// Whether CTAs of clusters start and exit within the program.
-pub(super) fn has_launched_clusters(program: &Program) -> bool {
-    program
-        .threads
-        .iter()
-        .any(|t| t.place.launched && t.place.cluster.is_some())
-}
-
-/// Whether the program has a feature that readings are about.
-pub(super) fn speaks_of_readings(program: &Program) -> bool {
-    program.asynchronous().is_some()
-        || program.has_mbarriers()
-        || program.of_several_cells().is_some()
 }
 
 /// Whether the program has a feature that readings are about, or one that the reading

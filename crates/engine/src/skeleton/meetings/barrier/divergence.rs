@@ -8,7 +8,7 @@ use super::BarrierRules;
 use super::aligned::code_of;
 use super::phases::PhaseChoices;
 use crate::skeleton::pool::Cond;
-use crate::skeleton::unrolled::{GuardedArrival, Naming, Unrolling};
+use crate::skeleton::unrolling::unrolled::{GuardedArrival, Naming, Unrolling};
 use cat::rel::EventId;
 use diag::Span;
 use program::dialect::Convergence;

@@ -10,8 +10,8 @@
 use std::collections::BTreeMap;
 
 use super::base::location;
-use super::domain::Domains;
-use super::{Cond, Skeleton};
+use crate::skeleton::values::domain::Domains;
+use crate::skeleton::{Cond, Skeleton};
 use program::CmpOp;
 use program::unknown::Unknowns;
 

@@ -42,31 +42,19 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::deps::Dependencies;
-use super::event::Event;
-use super::pool::{AtomId, Cond, CondAtom, Term, TermId, TermPool};
-use super::racing::Instructions;
-use super::unrolled::Unrolling;
+use super::unrolled::{Instructions, PreservingRmw, Unrolling};
+use crate::skeleton::event::Event;
+use crate::skeleton::pool::{AtomId, Cond, CondAtom, Term, TermId, TermPool};
 use cat::rel::EventId;
 use program::memory::{CellId, Memory};
-use program::{BinOp, Program, Tag, ThreadId, Update};
+use program::{BinOp, Program, Tag, Update};
 
 /// The largest number of values of a location for which the values themselves matter.
 const MAX_VALUES: usize = 4;
 
-/// A read-modify-write in a loop that may write what it reads.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PreservingRmw {
-    pub(super) thread: ThreadId,
-    pub(super) instr: usize,
-    pub(super) read: EventId,
-    pub(super) write: EventId,
-    /// Whether the written value depends on the read.
-    pub(super) depends: bool,
-}
-
 /// The condition that a read-modify-write with this `guard` writes the value it reads, if that is
 /// plausible. The flag says whether the written value depends on the read.
-pub(super) fn keeps(
+pub(crate) fn keeps(
     pool: &mut TermPool,
     update: &Update,
     old: TermId,
@@ -114,7 +102,7 @@ fn writes_same(ty: program::Ty, old: TermId, new: TermId, pool: &mut TermPool) -
 }
 
 /// The instructions whose iterations must stay: their writes count as effects, whatever the value.
-pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolling) -> Instructions {
+pub(crate) fn writing(program: &Program, memory: &Memory, out: &mut Unrolling) -> Instructions {
     let mut found = Instructions::default();
     if out.kept.is_empty() || !out.left_out.contains(&true) {
         return found;
@@ -272,7 +260,7 @@ fn known(out: &mut Unrolling, reads: &[EventId], values: Vec<Option<i64>>) -> Co
 }
 
 /// Whether two accesses are atomic, of one size, and include each other's thread in their scopes.
-pub(super) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
+pub(crate) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
     let unscoped = program.dialect.row().scopes.is_empty();
     let proxy = |e: &Event| e.tags.has(Tag::Generic) == a.tags.has(Tag::Generic);
     let atomic = a.tags.has(Tag::Atomic) && b.tags.has(Tag::Atomic);

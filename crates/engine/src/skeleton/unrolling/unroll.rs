@@ -8,7 +8,7 @@
 //! thread is *cut*.
 //!
 //! Lanes of a warp that exchange values ([`Op::Give`]) are unrolled together, each up to the
-//! meeting ([`super::meetings`]).
+//! meeting ([`crate::skeleton::meetings::lanes`]).
 //!
 //! # Invariants
 //! - Events of a thread are created in an order that contains program order.
@@ -17,7 +17,7 @@
 //! - Every state has a value for every register. A register set on one side of a branch keeps, on
 //!   the other side, the value it had before.
 //! - Unrolled for questions about progress ([`Purpose::Progress`]), threads end in further ways
-//!   (see [`super::progress`]); nothing else here depends on them.
+//!   (see [`crate::skeleton::progress`]); nothing else here depends on them.
 //!
 //! # Sources
 //! - Iterations without effect: specification of liveness in the style of Dartagnan's spin-loop
@@ -28,69 +28,51 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
 
-use super::execute::union;
-use super::fixed::UnwrittenObjects;
-use super::graph::{MAX_STEPS, MAX_VALUE_DEPTH};
-use super::loops::{FlowStep, Jump, Loops, Position};
-use super::meetings::Taken;
-use super::pool::{Cond, TermId};
-use super::progress::Purpose;
-use super::racing::Instructions;
-use super::returns::{LongLoops, Round, RoundRemoval, VisibleEffect, VisitHistory};
-use super::unrolled::{ProgressEndings, Segment, ThreadEndings, Unrolling, WaitKey};
-use cat::rel::EventId;
+use super::returns::{Round, RoundRemoval, VisibleEffect, VisitHistory};
+use super::state::{Taint, UnrollState, union};
+use super::unrolled::{
+    Instructions, LongLoops, ProgressEndings, Segment, ThreadEndings, Unrolling, WaitKey,
+};
+use crate::skeleton::fixed::UnwrittenObjects;
+use crate::skeleton::graph::{MAX_STEPS, MAX_VALUE_DEPTH};
+use crate::skeleton::loops::{FlowStep, Jump, Loops, Position};
+use crate::skeleton::pool::{Cond, TermId};
+use crate::skeleton::progress::Purpose;
 use program::memory::Memory;
 use program::options::OptionValues;
 use program::{BarrierNaming, Op, Program, ThreadId};
 use verdict::Reason;
 
-/// Read events that a value depends on by syntax.
-pub(super) type Taint = Rc<BTreeSet<EventId>>;
-
-#[derive(Clone, Debug)]
-pub(super) struct UnrollState {
-    pub(super) guard: Cond,
-    pub(super) regs: Vec<TermId>,
-    /// The dependencies of each register, and those of the control flow that led here.
-    pub(super) taints: Vec<Taint>,
-    pub(super) ctrl: Taint,
-    /// By lane: the value that it brought when this thread last met others, until another path
-    /// joins.
-    pub(super) brought: Rc<Taken>,
-    /// Whether nothing was executed since the last place where the thread could stop.
-    pub(super) fresh: bool,
-}
-
 /// The program-wide part of unrolling; threads are added one by one.
-pub(super) struct Unroller<'a> {
-    pub(super) program: &'a Program,
-    pub(super) memory: &'a Memory,
-    pub(super) options: OptionValues,
-    pub(super) bound: u32,
+pub(crate) struct Unroller<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) memory: &'a Memory,
+    pub(crate) options: OptionValues,
+    pub(crate) bound: u32,
     /// Waits that surely let their thread pass.
-    pub(super) passing: &'a FxHashSet<WaitKey>,
+    pub(crate) passing: &'a FxHashSet<WaitKey>,
     /// Loops that surely take too many iterations to unroll to their end.
-    pub(super) long: &'a LongLoops,
+    pub(crate) long: &'a LongLoops,
     /// Memory that no thread writes.
-    pub(super) fixed: &'a UnwrittenObjects,
+    pub(crate) fixed: &'a UnwrittenObjects,
     /// Read-modify-writes that are not waits even if they write the value they read.
-    pub(super) writing: &'a Instructions,
+    pub(crate) writing: &'a Instructions,
     /// Reads that have to remain once if iterations with them are left out.
-    pub(super) racing: &'a Instructions,
-    pub(super) purpose: Purpose,
-    pub(super) out: Unrolling,
+    pub(crate) racing: &'a Instructions,
+    pub(crate) purpose: Purpose,
+    pub(crate) out: Unrolling,
     /// The ways in which the current thread ends.
-    pub(super) endings: ProgressEndings,
+    pub(crate) endings: ProgressEndings,
 }
 
 /// A thread during unrolling.
-pub(super) struct ThreadUnrolling {
-    pub(super) id: ThreadId,
+pub(crate) struct ThreadUnrolling {
+    pub(crate) id: ThreadId,
     loops: Loops,
     past: VisitHistory,
     ending: ThreadEndings,
     /// The ways in which it ends, kept here while others are unrolled.
-    pub(super) endings: ProgressEndings,
+    pub(crate) endings: ProgressEndings,
     pending: BTreeMap<Position, UnrollState>,
     end: Option<UnrollState>,
     steps: usize,
@@ -100,12 +82,12 @@ pub(super) struct ThreadUnrolling {
     reached: BTreeSet<Position>,
     unreached: Vec<(Position, usize, bool, UnrollState)>,
     /// The place where it waits for lanes of its warp to meet.
-    pub(super) meets: Option<(Position, UnrollState)>,
+    pub(crate) meets: Option<(Position, UnrollState)>,
 }
 
 impl Unroller<'_> {
     /// Begins with a thread. `observed` gives the registers needed at its end.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
         id: ThreadId,
         observed: &[bool],
@@ -169,12 +151,12 @@ impl Unroller<'_> {
     }
 
     /// Adds the events of a thread, until it waits for lanes of its warp or ends.
-    pub(super) fn advance(&mut self, run: &mut ThreadUnrolling) -> Result<(), Reason> {
+    pub(crate) fn advance(&mut self, run: &mut ThreadUnrolling) -> Result<(), Reason> {
         self.of_run(run, |unroller, run| unroller.until_a_meeting(run))
     }
 
     /// Runs `what` with this thread's endings as the current ones.
-    pub(super) fn of_run<T>(
+    pub(crate) fn of_run<T>(
         &mut self,
         run: &mut ThreadUnrolling,
         what: impl FnOnce(&mut Self, &mut ThreadUnrolling) -> T,
@@ -389,7 +371,7 @@ impl Unroller<'_> {
     }
 
     /// Continues a thread after a meeting.
-    pub(super) fn leave(
+    pub(crate) fn leave(
         &mut self,
         run: &mut ThreadUnrolling,
         at: &Position,
@@ -402,7 +384,7 @@ impl Unroller<'_> {
     }
 
     /// Describes the end of a thread without remaining states.
-    pub(super) fn finish(&mut self, mut run: ThreadUnrolling) -> Result<ThreadEndings, Reason> {
+    pub(crate) fn finish(&mut self, mut run: ThreadUnrolling) -> Result<ThreadEndings, Reason> {
         std::mem::swap(&mut self.endings, &mut run.endings);
         let (id, program) = (run.id, self.program);
         let thread = program.thread(id);
@@ -436,7 +418,7 @@ impl Unroller<'_> {
     }
 
     /// Records the registers of a state in which the thread ends, if the question needs them.
-    pub(super) fn ends(&mut self, state: &UnrollState) -> Result<(), Reason> {
+    pub(crate) fn ends(&mut self, state: &UnrollState) -> Result<(), Reason> {
         if !self.purpose.asks_for_registers() || state.guard == Cond::FALSE {
             return Ok(());
         }
@@ -448,7 +430,7 @@ impl Unroller<'_> {
 
     /// The condition that a thread is neither here nor ended: it is at another place and continues,
     /// or at the end of its code.
-    pub(super) fn elsewhere(&mut self, run: &ThreadUnrolling, here: &Position) -> Cond {
+    pub(crate) fn elsewhere(&mut self, run: &ThreadUnrolling, here: &Position) -> Cond {
         let stands = run
             .meets
             .as_ref()
@@ -459,7 +441,7 @@ impl Unroller<'_> {
     }
 
     /// A place where a thread may stop without end, if it executed anything since the last one.
-    pub(super) fn may_stop(&mut self, state: &mut UnrollState, at: usize) -> Result<(), Reason> {
+    pub(crate) fn may_stop(&mut self, state: &mut UnrollState, at: usize) -> Result<(), Reason> {
         if !matches!(self.purpose, Purpose::Progress { stops: true, .. })
             || state.fresh
             || state.guard == Cond::FALSE

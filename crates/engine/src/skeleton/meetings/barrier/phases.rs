@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::{BarrierEdges, BarrierRules};
 use crate::skeleton::graph::MAX_PHASE_CHOICES;
 use crate::skeleton::pool::{Cond, TermId};
-use crate::skeleton::unrolled::{GuardedArrival, GuardedWait, Naming, Use};
+use crate::skeleton::unrolling::unrolled::{GuardedArrival, GuardedWait, Naming, Use};
 use program::ThreadId;
 use rustc_hash::FxHashMap;
 use verdict::Reason;

@@ -35,11 +35,11 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::deps::WaitDecision;
-use super::graph::Edges;
-use super::pool::{Cond, TermPool};
-use super::progress::Purpose;
-use super::unrolled::{Unrolling, WaitKey};
+use crate::skeleton::graph::Edges;
+use crate::skeleton::pool::{Cond, TermPool};
+use crate::skeleton::progress::Purpose;
+use crate::skeleton::unrolling::deps::WaitDecision;
+use crate::skeleton::unrolling::unrolled::{Unrolling, WaitKey};
 use cat::rel::EventId;
 use program::Program;
 use program::dialect::Convergence;
@@ -47,43 +47,43 @@ use verdict::Reason;
 
 /// The edges and constraints that barriers add to a skeleton.
 #[derive(Default)]
-pub(super) struct BarrierEdges {
+pub(crate) struct BarrierEdges {
     /// Arrival to wait of one barrier and phase: the base relation `syncbar`.
-    pub(super) sync: Edges,
+    pub(crate) sync: Edges,
     /// Event of a thread to a wait that passes because that thread has ended: the base relation
     /// `exitbar`.
-    pub(super) exits: Edges,
+    pub(crate) exits: Edges,
     /// A wait, the condition that its thread reaches it, and the condition that it passes because
     /// some thread ended without arriving.
-    pub(super) absent: Vec<(EventId, Cond, Cond)>,
+    pub(crate) absent: Vec<(EventId, Cond, Cond)>,
     /// Event of a phase to an arrival of the next one that waited for the end of the phase: the
     /// base relation `nextbar`.
-    pub(super) next: Edges,
+    pub(crate) next: Edges,
     /// Order in time from barriers: `sync`, `exits`, and arrivals of one phase before those of the
     /// next. If phases are chosen, also the order from lanes that meet.
-    pub(super) order: Edges,
+    pub(crate) order: Edges,
     /// The base relation `divergence`. It relates an arrival to itself if some thread of the group
     /// never arrives in that phase: it ends, or waits elsewhere without end. In PTX it also relates
     /// aligned arrivals of a warp that diverges.
-    pub(super) divergence: Edges,
+    pub(crate) divergence: Edges,
     /// Arrivals at one barrier with different thread counts, in either order of their phases: the
     /// base relation `unlike-count`.
-    pub(super) unlike: Edges,
+    pub(crate) unlike: Edges,
     /// Such pairs within one phase: the base relation `unlike-met`.
-    pub(super) unlike_met: Edges,
+    pub(crate) unlike_met: Edges,
     /// Repeated arrivals or waits of a thread at a barrier where they have to take turns: the base
     /// relation `out-of-turn`.
-    pub(super) out_of_turn: Edges,
+    pub(crate) out_of_turn: Edges,
     /// Events of one barrier and phase, in either direction, for questions about progress.
-    pub(super) partners: Edges,
+    pub(crate) partners: Edges,
     /// Conditions that every execution satisfies.
-    pub(super) constraints: Vec<Cond>,
+    pub(crate) constraints: Vec<Cond>,
     /// By choice: the conditions that decide whether its wait passes.
-    pub(super) decided: FxHashMap<u32, WaitDecision>,
+    pub(crate) decided: FxHashMap<u32, WaitDecision>,
 }
 
 /// Waits that pass whenever a thread reaches them, whatever the other threads read.
-pub(super) fn passing(
+pub(crate) fn passing(
     program: &Program,
     out: &mut Unrolling,
     purpose: Purpose,
@@ -117,7 +117,7 @@ pub(super) fn passing(
 }
 
 /// The edges and constraints of all barriers.
-pub(super) fn edges(
+pub(crate) fn edges(
     program: &Program,
     out: &mut Unrolling,
     purpose: Purpose,

@@ -41,7 +41,7 @@ use super::BarrierRules;
 use super::phases::PhaseChoices;
 use crate::skeleton::loops::Position;
 use crate::skeleton::pool::Cond;
-use crate::skeleton::unrolled::{Naming, Segment, Use};
+use crate::skeleton::unrolling::unrolled::{Naming, Segment, Use};
 use cat::rel::EventId;
 use program::{BarrierAction, ThreadId};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::BarrierRules;
 use crate::skeleton::pool::{Cond, TermId};
-use crate::skeleton::unrolled::{BarrierGroup, GuardedArrival, Naming, Use};
+use crate::skeleton::unrolling::unrolled::{BarrierGroup, GuardedArrival, Naming, Use};
 use cat::rel::EventId;
 use program::{CmpOp, ThreadId, Ty};
 use verdict::Reason;

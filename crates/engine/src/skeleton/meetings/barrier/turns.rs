@@ -15,7 +15,7 @@
 use super::BarrierRules;
 use crate::skeleton::graph::Edges;
 use crate::skeleton::pool::Cond;
-use crate::skeleton::unrolled::{GuardedWait, Naming, Use};
+use crate::skeleton::unrolling::unrolled::{GuardedWait, Naming, Use};
 use cat::rel::EventId;
 use program::BarrierAction;
 use verdict::Reason;

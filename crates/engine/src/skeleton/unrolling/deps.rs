@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::event::Event;
-use super::pool::{AtomId, Cond, CondAtom, Term, TermId, TermPool};
+use crate::skeleton::event::Event;
+use crate::skeleton::pool::{AtomId, Cond, CondAtom, Term, TermId, TermPool};
 use cat::rel::EventId;
 use program::EventKind;
 use verdict::Reason;
@@ -30,15 +30,15 @@ type Support = BTreeMap<EventId, Cond>;
 
 /// The conditions that decide whether a wait at a barrier passes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WaitDecision {
+pub(crate) struct WaitDecision {
     /// Its thread reaches it.
-    pub(super) reached: Cond,
+    pub(crate) reached: Cond,
     /// If so, it passes under this condition.
-    pub(super) passes: Cond,
+    pub(crate) passes: Cond,
 }
 
 /// Computes supports of terms, and caches them.
-pub(super) struct Dependencies<'a> {
+pub(crate) struct Dependencies<'a> {
     pool: &'a mut TermPool,
     /// By choice of a wait at a barrier: the conditions that decide it.
     choices: &'a FxHashMap<u32, WaitDecision>,
@@ -49,7 +49,7 @@ pub(super) struct Dependencies<'a> {
 }
 
 impl<'a> Dependencies<'a> {
-    pub(super) fn new(pool: &'a mut TermPool, choices: &'a FxHashMap<u32, WaitDecision>) -> Self {
+    pub(crate) fn new(pool: &'a mut TermPool, choices: &'a FxHashMap<u32, WaitDecision>) -> Self {
         Dependencies {
             pool,
             choices,
@@ -60,19 +60,19 @@ impl<'a> Dependencies<'a> {
     }
 
     /// An error if the pool gave up, so that the results are meaningless.
-    pub(super) fn given_up(&self) -> Result<(), Reason> {
+    pub(crate) fn given_up(&self) -> Result<(), Reason> {
         self.pool.given_up()
     }
 
     /// The conjunction of the conditions.
-    pub(super) fn all(&mut self, conds: [Cond; 3]) -> Cond {
+    pub(crate) fn all(&mut self, conds: [Cond; 3]) -> Cond {
         conds
             .into_iter()
             .fold(Cond::TRUE, |all, cond| self.pool.and(all, cond))
     }
 
     /// The reads in a term, each with the condition under which the value depends on it.
-    pub(super) fn of_term(&mut self, t: TermId) -> Support {
+    pub(crate) fn of_term(&mut self, t: TermId) -> Support {
         if let Some(s) = self.terms.get(&t) {
             return s.clone();
         }
@@ -112,7 +112,7 @@ impl<'a> Dependencies<'a> {
     /// The reads that a condition depends on, each with the condition of the dependency. Includes
     /// the reads behind its choices, also through other choices. Waits depend on each other along
     /// too many paths to walk each one.
-    pub(super) fn of_cond(&mut self, c: Cond) -> Support {
+    pub(crate) fn of_cond(&mut self, c: Cond) -> Support {
         if let Some(reads) = self.conds.get(&c) {
             return reads.clone();
         }
@@ -203,7 +203,7 @@ impl<'a> Dependencies<'a> {
     }
 
     /// The reads that decide whether an event executes.
-    pub(super) fn control(&mut self, events: &[Event], id: EventId) -> Support {
+    pub(crate) fn control(&mut self, events: &[Event], id: EventId) -> Support {
         let event = &events[id.index()];
         let mut guard = event.guard;
         if event.kind == EventKind::Write {

@@ -17,7 +17,7 @@
 //! the other, because the removed events order nothing.
 //!
 //! Threads that meet in a round, at a barrier or to exchange values, can leave it out together
-//! ([`super::barrier`]). This module only records when each of them is back where it was.
+//! ([`crate::skeleton::meetings::barrier`]). This module only records when each of them is back where it was.
 //!
 //! An iteration does not count against the bound if constants decided a branch that could have
 //! ended the loop, and they changed since the last time. An example is `i < 4` in `for (i = 0; i <
@@ -31,25 +31,22 @@
 //!   nothing. It is cut at the first noticeable action, so a thread that leaves the loop before is
 //!   not cut.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use super::loops::{Jump, Loops, Position};
-use super::pool::{Cond, TermId, TermPool};
-use super::unroll::UnrollState;
-use program::{CmpOp, RegId, ThreadId, Ty};
+use super::state::UnrollState;
+use crate::skeleton::loops::{Jump, Loops, Position};
+use crate::skeleton::pool::{Cond, TermId, TermPool};
+use program::{CmpOp, RegId, Ty};
 
 /// Loops that surely end are unrolled up to this number of iterations, whatever the bound.
 pub(crate) const MAX_COUNTED: u32 = 256;
 /// The largest number of iterations in a round.
 const MAX_ROUND: u32 = 64;
 
-/// Loops that take too many iterations to unroll to their end, by thread and rank of the head.
-pub(super) type LongLoops = FxHashSet<(ThreadId, u32)>;
-
 /// A state at an instruction to which a jump leads back.
-pub(super) struct Visit {
-    pub(super) guard: Cond,
-    pub(super) regs: Vec<TermId>,
+pub(crate) struct Visit {
+    pub(crate) guard: Cond,
+    pub(crate) regs: Vec<TermId>,
 }
 
 /// An iteration of a loop during unrolling.
@@ -63,19 +60,19 @@ struct Iteration {
 
 /// The conditions under which an instruction does something that others can notice.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct VisibleEffect {
+pub(crate) struct VisibleEffect {
     /// It does more than write the value that was there.
-    pub(super) changes: Cond,
+    pub(crate) changes: Cond,
     /// It writes the value that was there.
-    pub(super) keeps: Cond,
+    pub(crate) keeps: Cond,
     /// It meets other threads.
-    pub(super) meets: Cond,
+    pub(crate) meets: Cond,
     /// It performs a read that may race.
-    pub(super) shows: Cond,
+    pub(crate) shows: Cond,
 }
 
 impl VisibleEffect {
-    pub(super) const NONE: VisibleEffect = VisibleEffect {
+    pub(crate) const NONE: VisibleEffect = VisibleEffect {
         changes: Cond::FALSE,
         keeps: Cond::FALSE,
         meets: Cond::FALSE,
@@ -83,7 +80,7 @@ impl VisibleEffect {
     };
 
     /// An effect that changes the state of others.
-    pub(super) fn when(changes: Cond) -> VisibleEffect {
+    pub(crate) fn when(changes: Cond) -> VisibleEffect {
         VisibleEffect {
             changes,
             ..VisibleEffect::NONE
@@ -91,7 +88,7 @@ impl VisibleEffect {
     }
 
     /// An effect that meets other threads.
-    pub(super) fn meeting(meets: Cond) -> VisibleEffect {
+    pub(crate) fn meeting(meets: Cond) -> VisibleEffect {
         VisibleEffect {
             meets,
             ..VisibleEffect::NONE
@@ -100,20 +97,20 @@ impl VisibleEffect {
 }
 
 /// Iterations that bring a thread back where it was.
-pub(super) struct Round {
+pub(crate) struct Round {
     /// The position at which they begin.
-    pub(super) from: Position,
+    pub(crate) from: Position,
     /// The number of iterations.
-    pub(super) length: u32,
-    pub(super) when: Cond,
+    pub(crate) length: u32,
+    pub(crate) when: Cond,
     /// Whether they contain a write of the value that was there.
-    pub(super) keeps: bool,
-    pub(super) how: RoundRemoval,
+    pub(crate) keeps: bool,
+    pub(crate) how: RoundRemoval,
 }
 
 /// The threads that can leave a round out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum RoundRemoval {
+pub(crate) enum RoundRemoval {
     /// Its thread alone.
     Alone,
     /// No thread yet: one such round has to remain.
@@ -125,7 +122,7 @@ pub(super) enum RoundRemoval {
 
 /// The history of the current thread.
 #[derive(Default)]
-pub(super) struct VisitHistory {
+pub(crate) struct VisitHistory {
     visits: FxHashMap<Position, Visit>,
     /// Noticeable effects, with their places, in the order of positions.
     effects: Vec<(Position, VisibleEffect)>,
@@ -136,7 +133,7 @@ pub(super) struct VisitHistory {
 
 impl VisitHistory {
     /// Records that a state reached a position.
-    pub(super) fn arrives(&mut self, at: &Position, state: &UnrollState, loops: &Loops) {
+    pub(crate) fn arrives(&mut self, at: &Position, state: &UnrollState, loops: &Loops) {
         for iteration in at.iterations() {
             if self.iterations.contains_key(iteration) {
                 continue;
@@ -159,7 +156,7 @@ impl VisitHistory {
     }
 
     /// Records a noticeable effect of an instruction.
-    pub(super) fn does(&mut self, at: &Position, effect: VisibleEffect) {
+    pub(crate) fn does(&mut self, at: &Position, effect: VisibleEffect) {
         if effect != VisibleEffect::NONE && at.iterations().next().is_some() {
             self.effects.push((at.clone(), effect));
         }
@@ -167,7 +164,7 @@ impl VisitHistory {
 
     /// The number of counted iterations before the position's current one, for the loop with the
     /// most; and the rank of its head.
-    pub(super) fn spent(&self, at: &Position) -> (u32, u32) {
+    pub(crate) fn spent(&self, at: &Position) -> (u32, u32) {
         let all = at
             .iterations()
             .map(|i| (self.iterations[i].spent, i[i.len() - 2]));
@@ -175,7 +172,7 @@ impl VisitHistory {
     }
 
     /// As [`VisitHistory::spent`], for the loop at `round`, after the position's current iteration.
-    pub(super) fn spent_after(&self, at: &Position, round: usize) -> u32 {
+    pub(crate) fn spent_after(&self, at: &Position, round: usize) -> u32 {
         let iteration =
             &self.iterations[[at.around(round), &[at.number(round)]].concat().as_slice()];
         iteration.spent + u32::from(!iteration.free)
@@ -183,7 +180,7 @@ impl VisitHistory {
 
     /// Records that a branch which may count the iterations of a loop was decided, with the
     /// constant values of its counters. Returns the loop if it took too many such iterations.
-    pub(super) fn decided(
+    pub(crate) fn decided(
         &mut self,
         at: &Position,
         round: usize,
@@ -206,7 +203,7 @@ impl VisitHistory {
     }
 
     /// The visit at this position.
-    pub(super) fn visit(&self, at: &Position) -> Option<&Visit> {
+    pub(crate) fn visit(&self, at: &Position) -> Option<&Visit> {
         self.visits.get(at)
     }
 
@@ -215,7 +212,7 @@ impl VisitHistory {
     /// race is left out only if it occurs twice in a row. With `seen`, this holds instead for a
     /// round that writes the value that was there. First occurrences exclude nothing, and neither
     /// do rounds of several threads.
-    pub(super) fn rounds(
+    pub(crate) fn rounds(
         &self,
         pool: &mut TermPool,
         state: &UnrollState,

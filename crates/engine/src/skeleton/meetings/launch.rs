@@ -10,9 +10,9 @@
 use std::time::Instant;
 
 use super::answers::Answers;
-use super::graph::Edges;
-use super::pool::Cond;
-use super::unrolled::Unrolling;
+use crate::skeleton::graph::Edges;
+use crate::skeleton::pool::Cond;
+use crate::skeleton::unrolling::unrolled::Unrolling;
 use cat::rel::EventId;
 use program::host::{LaunchGraph, Launches};
 use program::{Program, ThreadId};
@@ -20,26 +20,26 @@ use verdict::Reason;
 
 /// The pairs of events that launches order.
 #[derive(Default)]
-pub(super) struct LaunchEdges {
+pub(crate) struct LaunchEdges {
     /// The base relation `launch`.
-    pub(super) launch: Edges,
+    pub(crate) launch: Edges,
     /// The base relation `launch-fine`.
-    pub(super) fine: Edges,
+    pub(crate) fine: Edges,
     /// The base relation `call-order`.
-    pub(super) calls: Edges,
+    pub(crate) calls: Edges,
     /// The base relation `dependents`.
-    pub(super) dependents: Edges,
+    pub(crate) dependents: Edges,
     /// Exactly one order of calls holds, and the answers are possible ones.
-    pub(super) constraints: Vec<Cond>,
+    pub(crate) constraints: Vec<Cond>,
     /// By possible order of the calls ([`Launches::ways`]): the condition for that order.
-    pub(super) ways: Vec<Cond>,
+    pub(crate) ways: Vec<Cond>,
 }
 
 /// A table by pairs of operations: the condition that the first comes before the second.
 type Table = Vec<Vec<Cond>>;
 
 /// The pairs of events that launches order.
-pub(super) fn edges(
+pub(crate) fn edges(
     program: &Program,
     out: &mut Unrolling,
     deadline: Option<Instant>,

@@ -5,18 +5,19 @@
 //!   which it passes.
 
 use std::ops::Range;
-use std::rc::Rc;
 
-use super::event::Event;
-use super::graph::{MAX_EVENTS, MAX_VALUE_DEPTH};
-use super::kept::{PreservingRmw, keeps};
-use super::loops::Position;
-use super::pool::{Cond, TermId};
+use super::kept::keeps;
 use super::returns::VisibleEffect;
-use super::unroll::{Taint, UnrollState, Unroller};
+use super::state::{Taint, UnrollState, union};
+use super::unroll::Unroller;
 use super::unrolled::{
-    BarrierGroup, GuardedArrival, GuardedWait, Naming, QueryAnswer, Unrolling, Use, WaitKey,
+    BarrierGroup, GuardedArrival, GuardedWait, Naming, PreservingRmw, QueryAnswer, Unrolling, Use,
+    WaitKey,
 };
+use crate::skeleton::event::Event;
+use crate::skeleton::graph::{MAX_EVENTS, MAX_VALUE_DEPTH};
+use crate::skeleton::loops::Position;
+use crate::skeleton::pool::{Cond, TermId};
 use cat::rel::EventId;
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Instr,
@@ -53,7 +54,7 @@ impl Here<'_> {
 
 impl Unroller<'_> {
     /// The value of an expression, and the reads that it depends on.
-    pub(super) fn eval(
+    pub(crate) fn eval(
         &mut self,
         state: &UnrollState,
         e: &Expr,
@@ -126,7 +127,7 @@ impl Unroller<'_> {
 
     /// Executes one instruction other than a branch. Returns its effect for the detection of spin
     /// loops: whether it writes, or takes part in a barrier.
-    pub(super) fn execute(
+    pub(crate) fn execute(
         &mut self,
         state: &mut UnrollState,
         op: &Op,
@@ -449,7 +450,7 @@ impl Unroller<'_> {
     }
 
     /// The barrier that an instruction of a thread names.
-    pub(super) fn barrier(
+    pub(crate) fn barrier(
         &mut self,
         state: &UnrollState,
         b: &Barrier,
@@ -780,19 +781,8 @@ fn splits(code: &[Instr], events: &[Event], a: &GuardedArrival) -> bool {
 }
 
 impl UnrollState {
-    pub(super) fn set(&mut self, reg: RegId, value: TermId, taint: Taint) {
+    pub(crate) fn set(&mut self, reg: RegId, value: TermId, taint: Taint) {
         self.regs[reg.0 as usize] = value;
         self.taints[reg.0 as usize] = taint;
-    }
-}
-
-/// The union of two dependencies.
-pub(super) fn union(a: &Taint, b: &Taint) -> Taint {
-    if b.is_empty() || Rc::ptr_eq(a, b) {
-        a.clone()
-    } else if a.is_empty() {
-        b.clone()
-    } else {
-        Rc::new(a.union(b).copied().collect())
     }
 }

@@ -16,23 +16,17 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
-use super::images::{Image, ImageFailure, TermImages, distinct};
+use super::images::{Image, ImageFailure, MAX_VALUES, TermImages, Values, distinct};
 use super::needed::NeededTerms;
-use super::pool::{Cond, Term, TermId};
-use super::{Event, Skeleton, TermPool};
+use crate::skeleton::pool::{Cond, Term, TermId};
+use crate::skeleton::{Event, Skeleton, TermPool};
 use cat::rel::{EventSet, Rel};
 use program::BinOp;
 use program::memory::CellId;
 use verdict::Reason;
 
-/// The largest number of values of one term that are listed.
-pub(crate) const MAX_VALUES: usize = 1024;
-
 /// The number of rounds before the search for values that depend on themselves.
 const PATIENT_ROUNDS: usize = 4;
-
-/// A sorted set of values.
-pub type Values = Vec<i64>;
 
 /// Known facts about all executions of interest.
 #[derive(Clone, Default)]
@@ -166,6 +160,15 @@ impl Domains {
             [cell] if !self.may_fault[access] => Some(sk.memory.cell(cell).memory),
             _ => None,
         }
+    }
+
+    /// Whether a write may reach memory that unrolling took for unwritten.
+    pub(crate) fn hit_fixed(&self, sk: &Skeleton) -> bool {
+        let cells = sk.events.iter().zip(&self.cells);
+        let mut written = cells
+            .filter(|(event, _)| event.thread.is_some() && event.is_write())
+            .flat_map(|(_, cells)| cells);
+        written.any(|&cell| sk.fixed.has(&sk.program, sk.memory.cell(cell).location.0))
     }
 
     /// Whether two accesses may go to the same memory.

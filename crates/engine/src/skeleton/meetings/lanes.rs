@@ -16,11 +16,12 @@
 
 use std::rc::Rc;
 
-use super::graph::place;
-use super::pool::{Cond, TermId, TermPool};
-use super::progress::LaneWait;
-use super::unroll::{Taint, ThreadUnrolling, Unroller};
-use super::unrolled::LaneMeeting;
+use crate::skeleton::graph::place;
+use crate::skeleton::pool::{Cond, TermId, TermPool};
+use crate::skeleton::progress::LaneWait;
+use crate::skeleton::unrolling::state::{Taint, Taken};
+use crate::skeleton::unrolling::unroll::{ThreadUnrolling, Unroller};
+use crate::skeleton::unrolling::unrolled::LaneMeeting;
 use program::{BinOp, CmpOp, Instr, Op, Scope, Thread, Ty};
 use verdict::Reason;
 
@@ -43,9 +44,6 @@ impl MeetingRequest {
 
 /// Up to this number of threads, all sets of threads that may run together are listed.
 const MOST_LISTED: usize = 8;
-
-/// By lane: the value that it brought.
-pub(super) type Taken = Vec<Option<(TermId, Taint)>>;
 
 /// The outcome for the lanes at one place, by lane in their order.
 #[derive(Default)]
@@ -123,7 +121,7 @@ impl Unroller<'_> {
 
     /// Lets the threads `came`, which just reached a meeting, stop before it. If nothing was
     /// executed `since` the last meeting, a stop here equals a stop before that one.
-    pub(super) fn may_stop_before(
+    pub(crate) fn may_stop_before(
         &mut self,
         runs: &mut [ThreadUnrolling],
         came: &[usize],
@@ -149,7 +147,7 @@ impl Unroller<'_> {
     /// Threads meet if all named lanes are at a [`Op::Give`] that names the same lanes, under the
     /// same condition. Then each of them arrives whatever is read, and no question of waiting
     /// remains.
-    pub(super) fn meet(&mut self, runs: &mut [ThreadUnrolling]) -> Result<bool, Reason> {
+    pub(crate) fn meet(&mut self, runs: &mut [ThreadUnrolling]) -> Result<bool, Reason> {
         let asked: Vec<Option<MeetingRequest>> = runs.iter().map(|run| self.asks(run)).collect();
         for first in 0..runs.len() {
             let Some(meeting @ MeetingRequest { among, guard, .. }) = asked[first] else {
@@ -457,7 +455,7 @@ impl Unroller<'_> {
 
     /// A thread that repeats iterations in which it meets others repeats them without end only if
     /// the others repeat the same ones.
-    pub(super) fn repeat_together(&mut self, runs: &[ThreadUnrolling]) {
+    pub(crate) fn repeat_together(&mut self, runs: &[ThreadUnrolling]) {
         let program = self.program;
         for run in runs {
             for repeat in &run.endings.repeats {
@@ -564,7 +562,7 @@ impl Unroller<'_> {
 
     /// Gives up threads that wait for lanes they do not meet, because their continuation is
     /// unknown.
-    pub(super) fn part(&mut self, runs: &mut [ThreadUnrolling]) {
+    pub(crate) fn part(&mut self, runs: &mut [ThreadUnrolling]) {
         for run in runs {
             let named = self
                 .asks(run)

@@ -12,10 +12,15 @@ use std::time::Instant;
 
 use rustc_hash::FxHashSet;
 
-use super::domain::{MAX_VALUES, Values};
-use super::pool::{Cond, CondAtom, Term, TermId, TermPool};
+use crate::skeleton::pool::{Cond, CondAtom, Term, TermId, TermPool};
 use cat::rel::EventId;
 use program::{BinOp, CmpOp, Ty};
+
+/// The largest number of values of one term that are listed.
+pub(crate) const MAX_VALUES: usize = 1024;
+
+/// A sorted set of values.
+pub type Values = Vec<i64>;
 
 /// The possible values of one term.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +57,7 @@ impl Image {
 
 /// Why values are unknown.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum ImageFailure {
+pub(crate) enum ImageFailure {
     /// The deadline has passed.
     Late,
     /// The operands of this term have to be listed, and take too many values.
@@ -61,13 +66,13 @@ pub(super) enum ImageFailure {
 
 /// The possible values of all terms.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TermImages {
+pub(crate) struct TermImages {
     /// By term: its image.
-    pub(super) all: Vec<Image>,
+    pub(crate) all: Vec<Image>,
     /// By term: its values, sorted, if they are listed.
-    pub(super) sorted: Vec<Option<Values>>,
+    pub(crate) sorted: Vec<Option<Values>>,
     /// By term: whether the last [`TermImages::update`] changed its image.
-    pub(super) changed: Vec<bool>,
+    pub(crate) changed: Vec<bool>,
 }
 
 impl TermImages {
@@ -79,7 +84,7 @@ impl TermImages {
     /// without a changed part stays the same. Terms that `needs` rejects get no image. With
     /// `rough`, the same holds for terms with operands that must be listed but have too many
     /// values.
-    pub(super) fn update(
+    pub(crate) fn update(
         &mut self,
         pool: &TermPool,
         needs: impl Fn(TermId) -> bool,
@@ -166,7 +171,7 @@ fn sorted(image: &Image) -> Option<Values> {
 }
 
 /// Each value once, in order.
-pub(super) fn distinct(mut values: Values) -> Values {
+pub(crate) fn distinct(mut values: Values) -> Values {
     values.sort_unstable();
     values.dedup();
     values

@@ -18,11 +18,10 @@
 //!   that copy.
 //! - *cp.async.bulk.wait_group*: with `.read`, the wait covers only its reads.
 
-use super::base::{BaseRel, is_at, location};
-use super::domain::Domains;
-use super::pool::Cond;
-use super::signature::speaks_of_readings;
-use super::{Event, Skeleton};
+use super::base::{BaseRel, is_at, location, speaks_of_readings};
+use crate::skeleton::pool::Cond;
+use crate::skeleton::values::domain::Domains;
+use crate::skeleton::{Event, Skeleton};
 use cat::rel::Rel;
 use program::memory::CellId;
 use program::proxy::ASYNC_SPACES;
@@ -45,7 +44,7 @@ fn pairs(sk: &Skeleton, holds: impl Fn(&Event, &Event) -> bool) -> Rel {
 
 /// Events before an operation starts. For a matrix operation, these are the events before a
 /// `wgmma.fence` in front of it.
-pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+pub(crate) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let of_matrices = |e: &Event| e.tags.has(Tag::Wgmma);
     let mut rel = BaseRel::fixed(pairs(sk, |a, b| begins(a, b) && !of_matrices(b)));
     for (i, j) in pairs(sk, |a, b| begins(a, b) && of_matrices(b)).iter() {
@@ -76,7 +75,7 @@ fn begins(a: &Event, b: &Event) -> bool {
 
 /// Reads of an operation, each with the accesses that depend on it: the writes of atomics, and
 /// dependent accesses.
-pub(super) fn inop(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+pub(crate) fn inop(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let fed = sk
         .data
         .iter()
@@ -156,7 +155,7 @@ fn told(sk: &Skeleton, i: usize) -> Vec<usize> {
 
 /// Operations with the events that signal them: the operation that ends each and, for copies by
 /// `cp.async`, later arrivals.
-pub(super) fn carries(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+pub(crate) fn carries(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let arrives = |e: &Event| {
         e.is_asynchronous() && e.tags.has(Tag::Mbarrier) && !e.tags.has(Tag::MbarrierBytes)
     };
@@ -172,12 +171,12 @@ pub(super) fn carries(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 }
 
 /// Copies with waits for them: fewer groups may be pending than the thread made since the copy.
-pub(super) fn group_done(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+pub(crate) fn group_done(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     waits(sk, Tag::WaitGroup, |_| true)
 }
 
 /// Reads of copies with waits that cover only reads.
-pub(super) fn group_read(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+pub(crate) fn group_read(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     waits(sk, Tag::WaitGroupRead, Event::is_read)
 }
 
@@ -207,7 +206,7 @@ fn pending_at(sk: &Skeleton, e: &Event) -> Option<u32> {
 }
 
 /// Copies by `cp.async` in one group: the thread makes a group behind both, and none between them.
-pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+pub(crate) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     let plain: Vec<bool> = (0..sk.len())
         .map(|e| groups_of(sk, e) == Some(None))
@@ -226,7 +225,7 @@ pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 
 /// Fences of the async proxy, or restricted to a state space, each with accesses to memory of the
 /// state spaces that it names.
-pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
+pub(crate) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for i in 0..sk.len() {
         let names =
@@ -336,7 +335,7 @@ fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond
 }
 
 /// Events of one CTA; an asynchronous operation belongs to the CTA to which it writes.
-pub(super) fn at_destination(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
+pub(crate) fn at_destination(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     if !speaks_of_readings(&sk.program) {
         return rel;
@@ -367,7 +366,7 @@ pub(super) fn at_destination(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
 }
 
 /// Accesses to memory that one CTA owns, or that all share.
-pub(super) fn one_memory(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
+pub(crate) fn one_memory(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     if sk.program.asynchronous().is_none() {
         return BaseRel::fixed(Rel::empty(sk.len()));
     }

@@ -3,16 +3,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::domain::Domains;
-use super::graph::Edges;
-use super::signature::{has_launched_clusters, row};
-use super::{Cond, Event, Skeleton};
-use cat::model::signature::BaseId;
+use crate::skeleton::graph::Edges;
+use crate::skeleton::values::domain::Domains;
+use crate::skeleton::{Cond, Event, Skeleton};
 use cat::rel::{EventId, EventSet, Rel};
 use program::memory::{Cell, CellId, Memory};
 use program::{
-    Class, CmpOp, EventKind, LocId, LocationKind, MemoryKind, OpenClMemory, Scope, Space, ThreadId,
-    Ty,
+    Class, CmpOp, EventKind, LocId, LocationKind, MemoryKind, OpenClMemory, Program, Scope, Space,
+    ThreadId, Ty,
 };
 
 /// A base relation.
@@ -26,7 +24,7 @@ pub struct BaseRel {
 
 impl BaseRel {
     /// A relation without open pairs.
-    pub(super) fn fixed(fixed: Rel) -> BaseRel {
+    pub(crate) fn fixed(fixed: Rel) -> BaseRel {
         BaseRel {
             fixed,
             open: Vec::new(),
@@ -34,7 +32,7 @@ impl BaseRel {
     }
 
     /// Adds a pair that holds under a condition.
-    pub(super) fn add(&mut self, i: usize, j: usize, cond: Cond) {
+    pub(crate) fn add(&mut self, i: usize, j: usize, cond: Cond) {
         match cond {
             Cond::TRUE => self.fixed.insert(i, j),
             Cond::FALSE => {}
@@ -63,7 +61,7 @@ impl Base {
 }
 
 /// How a base set or relation is built.
-pub(super) enum Build {
+pub(crate) enum Build {
     /// As a set.
     Set(SetOf),
     /// As a relation.
@@ -73,16 +71,23 @@ pub(super) enum Build {
 type SetOf = Box<dyn Fn(&Skeleton, &Domains) -> EventSet + Send + Sync>;
 type RelOf = Box<dyn Fn(&mut Skeleton, &Domains) -> BaseRel + Send + Sync>;
 
-/// Builds a base set or relation.
-pub fn base(sk: &mut Skeleton, domains: &Domains, id: BaseId) -> Base {
-    match &row(id).build {
-        Build::Set(build) => Base::Set(build(sk, domains)),
-        Build::Rel(build) => Base::Rel(build(sk, domains)),
-    }
+/// Whether CTAs of clusters start and exit within the program.
+pub(crate) fn has_launched_clusters(program: &Program) -> bool {
+    program
+        .threads
+        .iter()
+        .any(|t| t.place.launched && t.place.cluster.is_some())
+}
+
+/// Whether the program has a feature that readings are about.
+pub(crate) fn speaks_of_readings(program: &Program) -> bool {
+    program.asynchronous().is_some()
+        || program.has_mbarriers()
+        || program.of_several_cells().is_some()
 }
 
 /// Events with a property.
-pub(super) fn events(is: impl Fn(&Skeleton, &Event) -> bool + Send + Sync + 'static) -> Build {
+pub(crate) fn events(is: impl Fn(&Skeleton, &Event) -> bool + Send + Sync + 'static) -> Build {
     Build::Set(Box::new(move |sk, _| {
         EventSet::from_fn(sk.len(), |e| is(sk, sk.event(e)))
     }))
@@ -90,7 +95,7 @@ pub(super) fn events(is: impl Fn(&Skeleton, &Event) -> bool + Send + Sync + 'sta
 
 /// Accesses that may go to an object with a property. The set is exact for initial writes. Models
 /// that need exact sets for other accesses through registers use `range([IW & X]; loc)`.
-pub(super) fn accesses(
+pub(crate) fn accesses(
     to: impl Fn(&Skeleton, ObjectTraits) -> bool + Send + Sync + 'static,
 ) -> Build {
     Build::Set(Box::new(move |sk, domains| {
@@ -101,12 +106,12 @@ pub(super) fn accesses(
 }
 
 /// A relation with its own builder.
-pub(super) fn relation(build: fn(&mut Skeleton, &Domains) -> BaseRel) -> Build {
+pub(crate) fn relation(build: fn(&mut Skeleton, &Domains) -> BaseRel) -> Build {
     Build::Rel(Box::new(build))
 }
 
 /// Pairs of events with a property.
-pub(super) fn pairs(
+pub(crate) fn pairs(
     holds: impl Fn(&Skeleton, &Event, &Event) -> bool + Send + Sync + 'static,
 ) -> Build {
     let all =
@@ -115,14 +120,14 @@ pub(super) fn pairs(
 }
 
 /// Pairs of events by their threads.
-pub(super) fn threads(
+pub(crate) fn threads(
     holds: impl Fn(&Skeleton, ThreadId, ThreadId) -> bool + Send + Sync + 'static,
 ) -> Build {
     pairs(move |sk, a, b| a.thread.zip(b.thread).is_some_and(|(a, b)| holds(sk, a, b)))
 }
 
 /// Events of threads in one group.
-pub(super) fn group(scope: Scope) -> Build {
+pub(crate) fn group(scope: Scope) -> Build {
     threads(move |sk, a, b| {
         a == b
             || sk
@@ -134,7 +139,7 @@ pub(super) fn group(scope: Scope) -> Build {
 }
 
 /// Pairs with their conditions, as the skeleton lists them.
-pub(super) fn edges(list: fn(&Skeleton) -> &Edges) -> Build {
+pub(crate) fn edges(list: fn(&Skeleton) -> &Edges) -> Build {
     Build::Rel(Box::new(move |sk, _| {
         let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
         list(sk)
@@ -147,12 +152,12 @@ pub(super) fn edges(list: fn(&Skeleton) -> &Edges) -> Build {
 }
 
 /// Accesses whose cells agree in `key`.
-pub(super) fn cells<K: PartialEq + 'static>(key: fn(&Memory, CellId) -> K) -> Build {
+pub(crate) fn cells<K: PartialEq + 'static>(key: fn(&Memory, CellId) -> K) -> Build {
     Build::Rel(Box::new(move |sk, domains| location(sk, domains, key)))
 }
 
 /// Whether the scope of each event includes the other's thread.
-pub(super) fn includes(sk: &Skeleton, a: &Event, b: &Event) -> bool {
+pub(crate) fn includes(sk: &Skeleton, a: &Event, b: &Event) -> bool {
     let (Some(x), Some(y), Some(sa), Some(sb)) = (a.thread, b.thread, a.scope, b.scope) else {
         return false;
     };
@@ -161,7 +166,7 @@ pub(super) fn includes(sk: &Skeleton, a: &Event, b: &Event) -> bool {
 }
 
 /// The read half of each atomic with its write half.
-pub(super) fn halves(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+pub(crate) fn halves(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     BaseRel::fixed(Rel::from_pairs(
         sk.len(),
         sk.rmw.iter().map(|&(a, b)| (a.index(), b.index())),
@@ -169,14 +174,14 @@ pub(super) fn halves(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 }
 
 /// Pairs of cells of one access.
-pub(super) fn whole(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+pub(crate) fn whole(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     BaseRel::fixed(Rel::from_fn(sk.len(), |i, j| {
         i != j && sk.first_part(i) == sk.first_part(j)
     }))
 }
 
 /// Accesses of commands that map memory, each with those of the command that unmaps it.
-pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+pub(crate) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let host = sk.program.host.as_deref();
     let mappings = host.map_or(Vec::new(), |host| host.mappings(&sk.program));
     let commands: Vec<_> = sk
@@ -192,7 +197,7 @@ pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 
 /// Operations on one mbarrier object in one phase. With `after`, the second is in the phase after
 /// that of the first.
-pub(super) fn phases(after: bool) -> Build {
+pub(crate) fn phases(after: bool) -> Build {
     Build::Rel(Box::new(move |sk, domains| {
         let same = location(sk, domains, |memory, c| memory.cell(c).memory);
         let mut at: FxHashMap<(usize, usize), Cond> =
@@ -217,7 +222,7 @@ pub(super) fn phases(after: bool) -> Build {
 }
 
 /// Accesses to shared memory of another CTA, each with itself.
-pub(super) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
+pub(crate) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for i in 0..sk.len() {
         let Some(thread) = sk.events[i].thread else {
@@ -239,7 +244,7 @@ pub(super) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
 
 /// Events of threads, each with the accesses of other CTAs to its CTA's shared memory. Empty unless
 /// CTAs of clusters start and exit in the test.
-pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
+pub(crate) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     if !has_launched_clusters(&sk.program) {
         return rel;
@@ -292,7 +297,7 @@ fn same_block(sk: &Skeleton, a: ThreadId, b: ThreadId) -> bool {
 }
 
 /// Arrivals at the barrier of a grid with a non-cooperative launch, each with itself.
-pub(super) fn not_cooperative(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+pub(crate) fn not_cooperative(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     for i in (0..sk.len()).filter(|&i| sk.events[i].kind == EventKind::Arrive) {
         let Some(thread) = sk.events[i].thread else {
@@ -310,7 +315,7 @@ pub(super) fn not_cooperative(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 
 /// Accesses to shared memory of another CTA that starts and exits in the test, if all its threads
 /// end. Each is related to itself.
-pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
+pub(crate) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
     if !has_launched_clusters(&sk.program) {
         return rel;
@@ -352,11 +357,11 @@ pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
 }
 
 /// The properties of an object.
-pub(super) struct ObjectTraits {
-    pub(super) atomic: bool,
-    pub(super) opencl: OpenClMemory,
-    pub(super) kind: MemoryKind,
-    pub(super) class: Option<Class>,
+pub(crate) struct ObjectTraits {
+    pub(crate) atomic: bool,
+    pub(crate) opencl: OpenClMemory,
+    pub(crate) kind: MemoryKind,
+    pub(crate) class: Option<Class>,
 }
 
 fn known(sk: &Skeleton, loc: LocId, index: u32) -> Option<ObjectTraits> {
@@ -385,7 +390,7 @@ fn known(sk: &Skeleton, loc: LocId, index: u32) -> Option<ObjectTraits> {
 }
 
 /// The objects that an event may access.
-pub(super) fn objects<'a>(
+pub(crate) fn objects<'a>(
     sk: &'a Skeleton,
     domains: &'a Domains,
     event: EventId,
@@ -401,7 +406,7 @@ pub(super) fn objects<'a>(
 
 /// Whether an event is of a GPU and surely accesses no memory of another GPU, except of a peer with
 /// native atomics.
-pub(super) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
+pub(crate) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
     let Some(thread) = sk.event(event).thread else {
         return false;
     };
@@ -413,7 +418,7 @@ pub(super) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
 }
 
 /// Pairs of accesses whose addresses agree in `key`.
-pub(super) fn location<K: PartialEq>(
+pub(crate) fn location<K: PartialEq>(
     sk: &mut Skeleton,
     domains: &Domains,
     key: fn(&Memory, CellId) -> K,

@@ -1,0 +1,11 @@
+//! Lists the values that terms can have, from the graph of events.
+//!
+//! | File | Content |
+//! |---|---|
+//! | [`images`] | the values of a term, from those of the reads in it |
+//! | [`domain`] | the values of reads, from those of the writes that they can read from |
+//! | [`needed`] | the terms whose values something depends on |
+
+pub mod domain;
+pub mod images;
+pub mod needed;
