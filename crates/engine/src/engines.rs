@@ -553,9 +553,7 @@ mod tests {
 
     use super::*;
     use crate::enumerate;
-    use crate::skeleton::signature::signature;
-    use crate::task::Task;
-    use cat::model::load_shipped;
+    use crate::tests::{facts, holds, parsed, shipped};
 
     /// Two threads that each store to their own location, in turn with a fence, and read the
     /// other's.
@@ -571,18 +569,20 @@ mod tests {
         text
     }
 
+    /// The number of steps that the enumerating engine takes to look for the condition, and whether
+    /// it ends.
+    fn steps(text: &str, patience: Option<Patience>) -> (u64, bool) {
+        let test = parsed(text);
+        let model = shipped("ptx");
+        enumerate::steps(&facts(&test, &model), &holds(&test, &model), patience)
+    }
+
     #[test]
     fn auto_goes_by_the_size_of_the_circuit() {
         let answered_by = |text: &str, all: bool| {
-            let test = front::litmus::parse("sb.toml", text.as_bytes())
-                .expect("a good test")
-                .remove(0);
-            let model = load_shipped("ptx", &signature())
-                .expect("shipped")
-                .expect("loads");
-            let mut prepared = TaskEngines::new(
-                Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test"),
-            );
+            let test = parsed(text);
+            let model = shipped("ptx");
+            let mut prepared = TaskEngines::new(facts(&test, &model));
             let query = Query {
                 props: if all {
                     vec![]
@@ -638,22 +638,7 @@ mod tests {
     fn a_search_tells_early_that_it_will_be_long() {
         let searched = |rounds: usize, patience: Option<Patience>| {
             let text = store_buffering(rounds, "fence.sc.gpu;");
-            let test = front::litmus::parse("sb.toml", text.as_bytes())
-                .expect("a good test")
-                .remove(0);
-            let model = load_shipped("ptx", &signature())
-                .expect("shipped")
-                .expect("loads");
-            let facts = Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
-            let props = vec![(test.condition.as_ref().expect("has one"), true)];
-            enumerate::steps(
-                &facts,
-                &Query {
-                    props,
-                    ..Query::complete(&model)
-                },
-                patience,
-            )
+            steps(&text, patience)
         };
         // A short search runs to its end.
         let whole = searched(2, None);
@@ -693,22 +678,7 @@ mod tests {
             for (cta, code) in threads.iter().filter(|code| !code.is_empty()).enumerate() {
                 text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
             }
-            let test = front::litmus::parse("t.toml", text.as_bytes())
-                .expect("a good test")
-                .remove(0);
-            let model = load_shipped("ptx", &signature())
-                .expect("shipped")
-                .expect("loads");
-            let facts = Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
-            let props = vec![(test.condition.as_ref().expect("has one"), true)];
-            let (steps, whole) = enumerate::steps(
-                &facts,
-                &Query {
-                    props,
-                    ..Query::complete(&model)
-                },
-                None,
-            );
+            let (steps, whole) = steps(&text, None);
             assert!(whole);
             steps
         };
@@ -730,22 +700,7 @@ mod tests {
                     1 << cta
                 );
             }
-            let test = front::litmus::parse("t.toml", text.as_bytes())
-                .expect("a good test")
-                .remove(0);
-            let model = load_shipped("ptx", &signature())
-                .expect("shipped")
-                .expect("loads");
-            let facts = Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
-            let props = vec![(test.condition.as_ref().expect("has one"), true)];
-            enumerate::steps(
-                &facts,
-                &Query {
-                    props,
-                    ..Query::complete(&model)
-                },
-                None,
-            )
+            steps(&text, None)
         };
         // The sum is the same in each order; the last operation finds the sum of all others.
         for (n, condition) in (3..6).zip(["c == 6", "c == 14", "c == 30"]) {
@@ -760,23 +715,15 @@ mod tests {
     #[test]
     fn a_question_without_stack_is_given_up() {
         let text = store_buffering(2, "fence.sc.gpu;");
-        let test = front::litmus::parse("sb.toml", text.as_bytes())
-            .expect("a good test")
-            .remove(0);
-        let model = load_shipped("ptx", &signature())
-            .expect("shipped")
-            .expect("loads");
-        let query = Query {
-            props: vec![(test.condition.as_ref().expect("has one"), true)],
-            ..Query::complete(&model)
-        };
+        let test = parsed(&text);
+        let model = shipped("ptx");
+        let query = holds(&test, &model);
         for &engine in Engine::ALONE
             .iter()
             .filter(|&&engine| engine != Engine::Enumerate)
         {
             let asked = |stack: usize| {
-                let facts =
-                    Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
+                let facts = facts(&test, &model);
                 let mut prepared = TaskEngines::new(facts);
                 let _share = stop::share(None, stack);
                 let (said, _) = prepared.ask(engine, &query, Deadline(None));
@@ -799,18 +746,11 @@ mod tests {
                 "[[thread]]\ncta = {cta}\ncode = \"{store} ld.relaxed.gpu r0, {other}\"\n"
             );
         }
-        let test = front::litmus::parse("sb.toml", text.as_bytes())
-            .expect("a good test")
-            .remove(0);
-        let model = load_shipped("ptx", &signature())
-            .expect("shipped")
-            .expect("loads");
-        let facts = Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
+        let test = parsed(&text);
+        let model = shipped("ptx");
+        let facts = facts(&test, &model);
         let mut prepared = TaskEngines::new(facts);
-        let query = Query {
-            props: vec![(test.condition.as_ref().expect("has one"), true)],
-            ..Query::complete(&model)
-        };
+        let query = holds(&test, &model);
         // The circuit exists already when a query needs the axioms but has no time to encode them.
         let no_axioms = Query {
             axioms: vec![false; model.axioms.len()],

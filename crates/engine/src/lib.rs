@@ -28,6 +28,8 @@ pub mod replay;
 pub mod skeleton;
 mod symbolic;
 pub mod task;
+#[cfg(test)]
+mod tests;
 pub mod thin_air;
 pub mod witness;
 pub mod z3_version;

@@ -235,8 +235,7 @@ pub(super) mod tests {
     use crate::engines::TaskEngines;
     use crate::limits::Engine;
     use crate::query::{Deadline, FinalState, Query};
-    use crate::skeleton::signature::signature;
-    use cat::model::load_shipped;
+    use crate::tests::{parsed, shipped};
 
     /// All passes but one.
     pub(in crate::facts) fn without(name: &str) -> Vec<Pass> {
@@ -262,12 +261,8 @@ pub(super) mod tests {
 
     /// The outcomes by some passes, and whether the facts have pairs that are never read, and sums.
     fn states(passes: &[Pass], text: &str) -> (Vec<FinalState>, [bool; 2]) {
-        let test = front::litmus::parse("adding.toml", text.as_bytes())
-            .expect("well-formed")
-            .remove(0);
-        let model = load_shipped("ptx", &signature())
-            .expect("shipped")
-            .expect("loads");
+        let test = parsed(text);
+        let model = shipped("ptx");
         let facts = Facts::by(passes, &Task::new(&test, &model, &[], 1), None).expect("small");
         let found = [
             !facts.implied.never.is_empty(),

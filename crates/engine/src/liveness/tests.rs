@@ -6,9 +6,7 @@
 use super::super::replay;
 use super::*;
 use crate::execution::Execution;
-use crate::skeleton::signature::signature;
-use cat::model::load_shipped;
-use front::litmus::parse;
+use crate::tests::{parsed, shipped};
 use program::EventKind;
 
 const FAIR: ProgressModel = ProgressModel::Fair;
@@ -24,12 +22,8 @@ fn hang(codes: &[&str], bound: u32) -> Hang {
     codes
         .iter()
         .for_each(|code| text += &format!("[[thread]]\ncode = \"{code}\"\n"));
-    let test = parse("t.toml", text.as_bytes())
-        .expect("a valid test")
-        .remove(0);
-    let model = load_shipped("sc", &signature())
-        .expect("shipped")
-        .expect("valid");
+    let test = parsed(&text);
+    let model = shipped("sc");
     // Tasks borrow their test and model; a test leaks only a few.
     let setting: &'static Setting = Box::leak(Box::new(Setting::new(&test, &model)));
     let limits = Limits {

@@ -8,12 +8,10 @@ use crate::eval::{Assignment, Eval};
 use crate::execution::Execution;
 use crate::facts::Facts;
 use crate::skeleton::base::Base;
-use crate::skeleton::signature::signature;
 use crate::task::Task;
+use crate::tests::{parsed, shipped};
 use cat::model::ir::Model;
-use cat::model::load_shipped;
 use cat::rel::{EventSet, Rel};
-use front::litmus;
 use program::EventKind::{self, Fence, Init, Read, Write};
 use program::litmus::LitmusTest;
 
@@ -28,16 +26,7 @@ fn test(memory: &str, codes: &[(u32, &str)]) -> LitmusTest {
     for (cta, code) in codes {
         text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
     }
-    match litmus::parse("hand.toml", text.as_bytes()) {
-        Ok(mut tests) => tests.remove(0),
-        Err(diagnostics) => panic!("{diagnostics:?}"),
-    }
-}
-
-fn model(name: &str) -> Model {
-    load_shipped(name, &signature())
-        .expect("shipped")
-        .expect("loads")
+    parsed(&text)
 }
 
 fn event(facts: &Facts<'_>, (thread, kind, nth): Name) -> usize {
@@ -148,17 +137,17 @@ fn fence_sc_order_does_not_run_against_causality() {
     let (first, second) = ((0, Fence, 0), (1, Fence, 0));
     let against = [(second, first)];
     assert_eq!(
-        rejected(&test, &model("ptx-v7.5"), &[], &[], &against),
+        rejected(&test, &shipped("ptx-v7.5"), &[], &[], &against),
         ["Fence-SC"]
     );
     // Base causality order contains Fence-SC order, so it is cyclic too under models with that
     // rule.
     assert_eq!(
-        rejected(&test, &model("ptx"), &[], &[], &against),
+        rejected(&test, &shipped("ptx"), &[], &[], &against),
         ["Fence-SC", "Well-Formedness"]
     );
     for name in ["ptx-v7.5", "ptx"] {
-        assert!(rejected(&test, &model(name), &[], &[], &[(first, second)]).is_empty());
+        assert!(rejected(&test, &shipped(name), &[], &[], &[(first, second)]).is_empty());
     }
 }
 
@@ -167,8 +156,8 @@ fn fence_sc_order_does_not_run_against_causality() {
 fn fences_that_causality_leaves_alone_come_in_any_order() {
     let test = test("x = 0", &[(0, "fence.sc.gpu"), (0, "fence.sc.gpu")]);
     let (first, second) = ((0, Fence, 0), (1, Fence, 0));
-    assert!(rejected(&test, &model("ptx"), &[], &[], &[(first, second)]).is_empty());
-    assert!(rejected(&test, &model("ptx"), &[], &[], &[(second, first)]).is_empty());
+    assert!(rejected(&test, &shipped("ptx"), &[], &[], &[(first, second)]).is_empty());
+    assert!(rejected(&test, &shipped("ptx"), &[], &[], &[(second, first)]).is_empty());
 }
 
 /// Store buffering on one location that two proxies reach. Causality order does not cross from one
@@ -188,7 +177,7 @@ fn one_location_is_sequentially_consistent_across_proxies() {
     };
     let stale = [(X, (0, Read, 0)), (X, (1, Read, 0))];
     for name in ["ptx-v7.5", "ptx"] {
-        let model = model(name);
+        let model = shipped(name);
         assert_eq!(
             rejected(&code("ld.relaxed.gpu"), &model, &stale, &[], &[]),
             ["SC-per-Location"]
@@ -215,11 +204,11 @@ fn reads_of_one_location_follow_coherence() {
     let (first, second) = ((1, Read, 0), (1, Read, 1));
     let back = [(write, first), (X, second)];
     assert_eq!(
-        rejected(&test, &model("ptx"), &back, &[], &[]),
+        rejected(&test, &shipped("ptx"), &back, &[], &[]),
         ["SC-per-Location", "Causality"]
     );
     let forth = [(X, first), (write, second)];
-    assert!(rejected(&test, &model("ptx"), &forth, &[], &[]).is_empty());
+    assert!(rejected(&test, &shipped("ptx"), &forth, &[], &[]).is_empty());
 }
 
 /// Load buffering with fences through the surface proxy, between CTAs: each fence would synchronize
@@ -244,7 +233,7 @@ fn base_causality_order_is_acyclic() {
         )
     };
     let crossed = [((1, Write, 0), (0, Read, 0)), ((0, Write, 0), (1, Read, 0))];
-    let ptx = model("ptx");
+    let ptx = shipped("ptx");
     assert_eq!(
         rejected(&code(1, "fence.acq_rel.gpu"), &ptx, &crossed, &[], &[]),
         ["Well-Formedness"]
@@ -260,7 +249,7 @@ fn base_causality_order_is_acyclic() {
     assert!(
         rejected(
             &code(1, "fence.acq_rel.gpu"),
-            &model("ptx-v7.5"),
+            &shipped("ptx-v7.5"),
             &crossed,
             &[],
             &[]

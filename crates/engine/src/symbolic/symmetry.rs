@@ -701,9 +701,7 @@ fn next_permutation<T: Ord>(of: &mut [T]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skeleton::signature::signature;
-    use crate::task::Task;
-    use cat::model::load_shipped;
+    use crate::tests::{facts, holds, parsed, shipped};
 
     /// The sizes of the classes: of the task, of the reachability query, and of the same query over
     /// all candidates without axioms.
@@ -713,17 +711,10 @@ mod tests {
         for (cta, code) in threads {
             text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
         }
-        let test = front::litmus::parse("t.toml", text.as_bytes())
-            .expect("a good test")
-            .remove(0);
-        let model = load_shipped("ptx", &signature())
-            .expect("shipped")
-            .expect("loads");
-        let facts = Facts::of(&Task::new(&test, &model, &[], 1), None).expect("a small test");
-        let query = Query {
-            props: vec![(test.condition.as_ref().expect("has one"), true)],
-            ..Query::complete(&model)
-        };
+        let test = parsed(&text);
+        let model = shipped("ptx");
+        let facts = facts(&test, &model);
+        let query = holds(&test, &model);
         let candidates = Query {
             axioms: vec![false; model.axioms.len()],
             ..query.clone()

@@ -12,18 +12,11 @@ use crate::facts::passes::tests::without;
 use crate::limits::Engine;
 use crate::query::{Deadline, Query};
 use crate::skeleton::domain::{Domains, KnownFacts};
-use crate::skeleton::signature::signature;
+use crate::tests::{parsed, shipped as model_of};
 use cat::model::ir::Model;
-use cat::model::load_shipped;
 use front::litmus;
 use program::litmus::LitmusTest;
 use program::{CmpOp, Ty};
-
-fn ptx() -> Model {
-    load_shipped("ptx", &signature())
-        .expect("shipped")
-        .expect("loads")
-}
 
 /// All tests with mbarrier objects under `litmus/`.
 fn shipped() -> Vec<LitmusTest> {
@@ -63,9 +56,7 @@ fn alike(n: usize, code: &str) -> LitmusTest {
         "name = \"alike\"\n[memory]\nb = {{ type = \"mbarrier\", init = {n}, space = \"shared\" }}\n"
     );
     (0..n).for_each(|_| text += &format!("[[thread]]\ncta = 0\ncode = '''\n{code}\n'''\n"));
-    litmus::parse("alike.toml", text.as_bytes())
-        .expect("well-formed")
-        .remove(0)
+    parsed(&text)
 }
 
 /// Facts with the results for objects with more than `few` operations; `None` leaves the pass out.
@@ -164,7 +155,7 @@ const BARRIER: &str = "mbarrier.arrive.shared.b64 _, [b];\nmbarrier.wait [b], 0;
 
 #[test]
 fn arrivals_find_as_many_words_as_there_are_and_waits_one() {
-    let model = ptx();
+    let model = model_of("ptx");
     for n in 2..6 {
         let test = alike(
             n,
@@ -207,7 +198,7 @@ fn arrivals_find_as_many_words_as_there_are_and_waits_one() {
 
 #[test]
 fn no_execution_has_what_is_not_found() {
-    let model = ptx();
+    let model = model_of("ptx");
     let (mut asked, mut objects) = (0, 0);
     for test in shipped().iter().step_by(2) {
         let deadline = Instant::now() + Duration::from_secs(2);
@@ -272,7 +263,7 @@ fn no_execution_has_what_is_not_found() {
 
 #[test]
 fn what_is_known_of_objects_changes_no_outcome() {
-    let model = ptx();
+    let model = model_of("ptx");
     let mut compared = 0;
     for test in shipped().iter().skip(1).step_by(2) {
         let deadline = Instant::now() + Duration::from_secs(2);
@@ -298,7 +289,7 @@ fn what_is_known_of_objects_changes_no_outcome() {
 
 #[test]
 fn a_block_that_meets_at_an_object_is_decided() {
-    let model = ptx();
+    let model = model_of("ptx");
     let rows = [
         (MEET, "${count}", "16", false),
         (MEET, "${count}", "15", true),
@@ -307,9 +298,7 @@ fn a_block_that_meets_at_an_object_is_decided() {
     ];
     for (text, placeholder, value, allowed) in rows {
         let text = text.replace(placeholder, value);
-        let test = litmus::parse("block.toml", text.as_bytes())
-            .expect("well-formed")
-            .remove(0);
+        let test = parsed(&text);
         let facts = facts(
             &test,
             &model,

@@ -178,7 +178,7 @@ pub(crate) fn edges(
                 let cond = if i == j {
                     Cond::FALSE
                 } else {
-                    rules.together(i, a, j, b, &chosen)
+                    rules.together((i, a), (j, b), &chosen)
                 };
                 if cond != Cond::FALSE {
                     result.partners.push((a.event, b.event, cond));
@@ -205,8 +205,8 @@ pub(crate) fn edges(
     for (i, a) in arrivals.iter().enumerate() {
         rules.exits_to_arrive(i, a, &chosen, &mut result)?;
         for (j, b) in arrivals.iter().enumerate() {
-            rules.meets_unlike(i, a, j, b, &chosen, &mut result);
-            let cond = rules.next_phase(i, a, j, b, &chosen)?;
+            rules.meets_unlike((i, a), (j, b), &chosen, &mut result);
+            let cond = rules.next_phase((i, a), (j, b), &chosen)?;
             if cond != Cond::FALSE {
                 result.order.push((a.event, b.event, cond));
             }

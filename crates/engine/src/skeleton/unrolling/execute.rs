@@ -174,7 +174,7 @@ impl Unroller<'_> {
                 let addr = self.eval(state, addr, thread);
                 let value = self.eval(state, value, thread);
                 let guard = state.guard;
-                self.write(state, &here, access, (&addr, value), guard)?;
+                self.write(state, &here, access, [&addr, &value], guard)?;
                 Ok(VisibleEffect::when(guard))
             }
             Op::Rmw { .. } if self.options.rmw_single() => Err(Reason::Unsupported(
@@ -264,7 +264,7 @@ impl Unroller<'_> {
         let (new, taint, guard) = self.updated(state, thread, update, read.ty, write.ty, &found);
         let mut written = None;
         if guard != Cond::FALSE {
-            let writes = self.write(state, here, write, (&addr, (new, taint)), guard)?;
+            let writes = self.write(state, here, write, [&addr, &(new, taint)], guard)?;
             written = Some((reads.start, writes.start)).filter(|_| reads.len() == 1);
             self.out.rmw.extend(
                 reads
@@ -437,7 +437,7 @@ impl Unroller<'_> {
             let guard = self.out.pool.and(state.guard, c);
             if guard != Cond::FALSE {
                 let writes =
-                    self.write(state, &here, write, (&addr, (v, union(&tv, &tc))), guard)?;
+                    self.write(state, &here, write, [&addr, &(v, union(&tv, &tc))], guard)?;
                 self.out.rmw.extend(
                     reads
                         .zip(writes)
@@ -572,44 +572,26 @@ impl Unroller<'_> {
         state: &mut UnrollState,
         here: &Here<'_>,
         access: &Access,
-        (addr, on): &(TermId, Taint),
+        address: &(TermId, Taint),
     ) -> Result<(Range<usize>, TermId, Taint), Reason> {
         let first = self.out.events.len();
         let parts = self.cells(here);
-        let (before, all) = self.among(here, access.ty);
         let ty = access.ty.piece(parts);
         let mut pieces = Vec::new();
         for part in 0..parts {
-            let event = here.event(
-                EventKind::Read,
-                state.guard,
-                &self.half(&access.tags)?,
-                access.scope,
-            );
             let id = EventId::new(self.out.events.len());
-            let addr = self.cell_address(*addr, ty, part);
+            let addr = self.cell_address(address.0, ty, part);
             let value = self.out.pool.read(id, ty);
-            let known = self.out.pool.as_const(addr).filter(|_| all == 1);
+            let kind = (EventKind::Read, state.guard);
+            let event = self.cell_event(here, access, kind, part, [addr, value])?;
+            let known = self.out.pool.as_const(addr).filter(|_| event.parts == 1);
             let known = known.and_then(|a| {
                 self.fixed
                     .value(self.program, self.memory, here.thread, a, ty)
             });
             pieces.push(known.map_or(value, |v| self.out.pool.constant(v)));
-            let addr = Some(addr);
-            let (part, parts) = (before + part, all);
-            self.push(
-                Event {
-                    addr,
-                    value: Some(value),
-                    ty,
-                    part,
-                    parts,
-                    ..event
-                },
-                state,
-                here.at,
-            )?;
-            self.depend(id, on, true);
+            self.push(event, state, here.at)?;
+            self.depend(id, &address.1, true);
         }
         let events = first..self.out.events.len();
         let value = self.whole(access.ty, pieces);
@@ -626,40 +608,45 @@ impl Unroller<'_> {
         state: &mut UnrollState,
         here: &Here<'_>,
         access: &Access,
-        ((addr, on), (value, of)): (&(TermId, Taint), (TermId, Taint)),
+        operands: [&(TermId, Taint); 2],
         guard: Cond,
     ) -> Result<Range<usize>, Reason> {
         let first = self.out.events.len();
         let parts = self.cells(here);
-        let (before, all) = self.among(here, access.ty);
         let ty = access.ty.piece(parts);
-        let value = self.out.pool.cast(access.ty, value);
+        let [address, stored] = operands;
+        let stored_value = self.out.pool.cast(access.ty, stored.0);
         for part in 0..parts {
-            let event = here.event(
-                EventKind::Write,
-                guard,
-                &self.half(&access.tags)?,
-                access.scope,
-            );
-            let addr = Some(self.cell_address(*addr, ty, part));
-            let value = Some(self.piece(access.ty, value, part, parts));
-            let (part, parts) = (before + part, all);
-            let id = self.push(
-                Event {
-                    addr,
-                    value,
-                    ty,
-                    part,
-                    parts,
-                    ..event
-                },
-                state,
-                here.at,
-            )?;
-            self.depend(id, on, true);
-            self.depend(id, &of, false);
+            let addr = self.cell_address(address.0, ty, part);
+            let value = self.piece(access.ty, stored_value, part, parts);
+            let kind = (EventKind::Write, guard);
+            let event = self.cell_event(here, access, kind, part, [addr, value])?;
+            let id = self.push(event, state, here.at)?;
+            self.depend(id, &address.1, true);
+            self.depend(id, &stored.1, false);
         }
         Ok(first..self.out.events.len())
+    }
+
+    /// The event of one cell of an access, with its address and value.
+    fn cell_event(
+        &self,
+        here: &Here<'_>,
+        access: &Access,
+        kind: (EventKind, Cond),
+        part: u8,
+        terms: [TermId; 2],
+    ) -> Result<Event, Reason> {
+        let (before, all) = self.among(here, access.ty);
+        let [addr, value] = terms;
+        Ok(Event {
+            addr: Some(addr),
+            value: Some(value),
+            ty: access.ty.piece(self.cells(here)),
+            part: before + part,
+            parts: all,
+            ..here.event(kind.0, kind.1, &self.half(&access.tags)?, access.scope)
+        })
     }
 
     /// The number of cells of an access.

@@ -60,7 +60,7 @@ impl BarrierRules<'_> {
             {
                 continue;
             }
-            let same = self.same_phase(i, a, j, &b, chosen);
+            let same = self.same_phase((i, a), (j, &b), chosen);
             let pool = self.pool();
             let here = pool.and(b.guard, m);
             let both = pool.and(same, here);
@@ -87,7 +87,7 @@ impl BarrierRules<'_> {
         let mut result = Cond::FALSE;
         let mut phases = Vec::new();
         if matches!(a.at.naming, Naming::Counted { .. }) {
-            let mine = self.phases_of(i, a, chosen);
+            let mine = self.phases_of((i, a), chosen);
             for (k, &mine) in mine
                 .iter()
                 .enumerate()

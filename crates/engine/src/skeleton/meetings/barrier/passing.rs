@@ -178,7 +178,7 @@ impl BarrierRules<'_> {
     ) -> Result<(), Reason> {
         // If no phase is chosen, the thread took part in the previous phase and waited.
         if chosen.phase[i].is_some() {
-            let mine = self.phases_of(i, a, chosen);
+            let mine = self.phases_of((i, a), chosen);
             for (id, cond) in self
                 .ended_before(a.at, a.event, a.guard, &mine[1..], chosen)?
                 .0
@@ -272,7 +272,7 @@ impl BarrierRules<'_> {
                 None => m,
             }),
             Naming::Counted { .. } => {
-                let arrives = self.phases_of(i, a, chosen);
+                let arrives = self.phases_of((i, a), chosen);
                 let waited = self.waits_for(w, chosen);
                 let same = self.some_phase(&arrives, |_, k| {
                     waited.get(k).copied().unwrap_or(Cond::FALSE)

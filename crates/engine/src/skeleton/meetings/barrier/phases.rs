@@ -11,6 +11,9 @@ use program::ThreadId;
 use rustc_hash::FxHashMap;
 use verdict::Reason;
 
+/// An arrival, and its index among all arrivals.
+pub(super) type IndexedArrival<'x> = (usize, &'x GuardedArrival);
+
 /// Free choices made for arrivals, by index.
 pub(super) struct PhaseChoices {
     /// Counted barriers with more threads than their count: `phase[i][k]` means that arrival `i` is
@@ -240,7 +243,7 @@ impl BarrierRules<'_> {
     ) -> Vec<(Use, Cond)> {
         let mut list = Vec::new();
         for (i, a, m) in self.matching_arrivals(to) {
-            let in_k = self.phase_is(i, &a, k, chosen);
+            let in_k = self.phase_is((i, &a), k, chosen);
             let pool = self.pool();
             let here = pool.and(a.guard, m);
             list.push((a.at, pool.and(here, in_k)));
@@ -298,14 +301,10 @@ impl BarrierRules<'_> {
         own.fold(Cond::FALSE, |so_far, a| self.pool().or(so_far, a.1))
     }
 
-    /// By phase: the condition that arrival `i` is in it, given that it executes. It is in no phase
+    /// By phase: the condition that an arrival is in it, given that it executes. It is in no phase
     /// beyond the list.
-    pub(super) fn phases_of(
-        &mut self,
-        i: usize,
-        a: &GuardedArrival,
-        chosen: &PhaseChoices,
-    ) -> Rc<[Cond]> {
+    pub(super) fn phases_of(&mut self, a: IndexedArrival<'_>, chosen: &PhaseChoices) -> Rc<[Cond]> {
+        let (i, a) = a;
         if let Some(phases) = &chosen.phase[i] {
             return phases.as_slice().into();
         }
@@ -320,15 +319,14 @@ impl BarrierRules<'_> {
         phases
     }
 
-    /// The condition that arrival `i` is in phase `k`, given that it executes.
+    /// The condition that an arrival is in phase `k`, given that it executes.
     pub(super) fn phase_is(
         &mut self,
-        i: usize,
-        a: &GuardedArrival,
+        a: IndexedArrival<'_>,
         k: usize,
         chosen: &PhaseChoices,
     ) -> Cond {
-        self.phases_of(i, a, chosen)
+        self.phases_of(a, chosen)
             .get(k)
             .copied()
             .unwrap_or(Cond::FALSE)
@@ -349,7 +347,7 @@ impl BarrierRules<'_> {
         let mut result = Vec::new();
         let mut none_later = Cond::TRUE;
         for (i, a, m) in own.into_iter().rev() {
-            let phases = self.phases_of(i, &a, chosen);
+            let phases = self.phases_of((i, &a), chosen);
             let pool = self.pool();
             let here = pool.and(a.guard, m);
             let latest = pool.and(here, none_later);
@@ -389,31 +387,27 @@ impl BarrierRules<'_> {
     /// The condition that two arrivals are in one phase, given that they are at one barrier.
     pub(super) fn same_phase(
         &mut self,
-        i: usize,
-        a: &GuardedArrival,
-        j: usize,
-        b: &GuardedArrival,
+        a: IndexedArrival<'_>,
+        b: IndexedArrival<'_>,
         chosen: &PhaseChoices,
     ) -> Cond {
-        let mine = self.phases_of(i, a, chosen);
-        self.some_phase(&mine, |r, k| r.phase_is(j, b, k, chosen))
+        let mine = self.phases_of(a, chosen);
+        self.some_phase(&mine, |r, k| r.phase_is(b, k, chosen))
     }
 
     /// The condition that two arrivals are at one barrier in one phase. Instance barriers have a
     /// single phase.
     pub(super) fn together(
         &mut self,
-        i: usize,
-        a: &GuardedArrival,
-        j: usize,
-        b: &GuardedArrival,
+        a: IndexedArrival<'_>,
+        b: IndexedArrival<'_>,
         chosen: &PhaseChoices,
     ) -> Cond {
-        let m = self.matches(a.at, b.at);
-        if m == Cond::FALSE || !matches!(a.at.naming, Naming::Counted { .. }) {
+        let m = self.matches(a.1.at, b.1.at);
+        if m == Cond::FALSE || !matches!(a.1.at.naming, Naming::Counted { .. }) {
             return m;
         }
-        let same = self.same_phase(i, a, j, b, chosen);
+        let same = self.same_phase(a, b, chosen);
         self.pool().and(m, same)
     }
 
@@ -421,47 +415,43 @@ impl BarrierRules<'_> {
     /// no two of them can meet.
     pub(super) fn meets_unlike(
         &mut self,
-        i: usize,
-        a: &GuardedArrival,
-        j: usize,
-        b: &GuardedArrival,
+        a: IndexedArrival<'_>,
+        b: IndexedArrival<'_>,
         chosen: &PhaseChoices,
         result: &mut BarrierEdges,
     ) {
-        let m = self.matches(a.at, b.at);
-        if chosen.phase[i].is_none() || m == Cond::FALSE || !self.unlike(a.at, b.at) {
+        let m = self.matches(a.1.at, b.1.at);
+        if chosen.phase[a.0].is_none() || m == Cond::FALSE || !self.unlike(a.1.at, b.1.at) {
             return;
         }
-        if i < j {
-            result.unlike.push((a.event, b.event, m));
-            let together = self.together(i, a, j, b, chosen);
-            result.unlike_met.push((a.event, b.event, together));
+        if a.0 < b.0 {
+            result.unlike.push((a.1.event, b.1.event, m));
+            let together = self.together(a, b, chosen);
+            result.unlike_met.push((a.1.event, b.1.event, together));
         }
     }
 
     /// The condition that arrival `a` is in the phase right before that of `b`.
     pub(super) fn next_phase(
         &mut self,
-        i: usize,
-        a: &GuardedArrival,
-        j: usize,
-        b: &GuardedArrival,
+        a: IndexedArrival<'_>,
+        b: IndexedArrival<'_>,
         chosen: &PhaseChoices,
     ) -> Result<Cond, Reason> {
-        let Naming::Counted { .. } = a.at.naming else {
+        let Naming::Counted { .. } = a.1.at.naming else {
             return Ok(Cond::FALSE);
         };
-        if i == j {
+        if a.0 == b.0 {
             return Ok(Cond::FALSE);
         }
-        let m = self.matches(a.at, b.at);
+        let m = self.matches(a.1.at, b.1.at);
         if m == Cond::FALSE {
             return Ok(m);
         }
-        let mine = self.phases_of(i, a, chosen);
-        let next = self.some_phase(&mine, |r, k| r.phase_is(j, b, k + 1, chosen));
+        let mine = self.phases_of(a, chosen);
+        let next = self.some_phase(&mine, |r, k| r.phase_is(b, k + 1, chosen));
         let cond = self.pool().and(m, next);
-        let care = self.pool().and(a.guard, b.guard);
+        let care = self.pool().and(a.1.guard, b.1.guard);
         Ok(self.pool().restrict(cond, care))
     }
 }

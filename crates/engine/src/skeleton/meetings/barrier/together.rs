@@ -195,7 +195,7 @@ impl BarrierRules<'_> {
                     if is_inside(together, b.at.thread, &b.place) {
                         continue;
                     }
-                    let same = self.together(i, a, j, b, chosen);
+                    let same = self.together((i, a), (j, b), chosen);
                     clash = self.pool().and(clash, same);
                 } else {
                     clash = a.guard;
