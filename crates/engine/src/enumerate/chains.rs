@@ -16,83 +16,10 @@
 
 use std::cmp::Reverse;
 
+use super::candidate::{Chains, EventFacts, Next, PartialCandidate, SearchStop};
 use super::prune::{CandidateBounds, put_before};
-use super::search::{CandidateSearch, EventFacts, PartialCandidate, SearchStop};
+use super::search::CandidateSearch;
 use crate::eval::Eval;
-
-/// A sorted set of pairs; it stays small.
-#[derive(Clone, Default)]
-struct PairSet(Vec<(usize, usize)>);
-
-impl PairSet {
-    fn has(&self, a: usize, b: usize) -> bool {
-        self.0.binary_search(&(a, b)).is_ok()
-    }
-
-    fn insert(&mut self, a: usize, b: usize) {
-        if let Err(place) = self.0.binary_search(&(a, b)) {
-            self.0.insert(place, (a, b));
-        }
-    }
-}
-
-/// The known facts about operations that follow each other.
-#[derive(Clone, Default)]
-pub(super) struct Chains {
-    /// Pairs of a read and a write that it does not read from.
-    barred: PairSet,
-    /// Pairs of writes in the order of their location.
-    ordered: PairSet,
-    /// Pairs of writes that were tested and may be in either order.
-    either: PairSet,
-}
-
-impl Chains {
-    /// Whether a read does not read from a write.
-    pub(super) fn bars(&self, r: usize, w: usize) -> bool {
-        self.barred.has(r, w)
-    }
-
-    /// Records that a read does not read from a write.
-    pub(super) fn bar(&mut self, r: usize, w: usize) {
-        self.barred.insert(r, w);
-    }
-
-    /// Whether a read is barred from some write.
-    fn bars_any(&self, r: usize) -> bool {
-        let place = self.barred.0.partition_point(|pair| pair.0 < r);
-        self.barred.0.get(place).is_some_and(|pair| pair.0 == r)
-    }
-
-    /// Pairs of writes, the earlier one first.
-    pub(super) fn ordered(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.ordered.0.iter().copied()
-    }
-
-    fn put_before(&mut self, a: usize, b: usize) {
-        let before: Vec<usize> = self
-            .ordered()
-            .filter(|pair| pair.1 == a)
-            .map(|pair| pair.0)
-            .collect();
-        before
-            .into_iter()
-            .chain([a])
-            .for_each(|earlier| self.ordered.insert(earlier, b));
-    }
-}
-
-/// The next decision.
-pub(super) enum Next {
-    /// None: the candidate cannot be completed.
-    Nothing,
-    /// Which of these reads reads from the write; possibly none.
-    Of(usize, Vec<usize>),
-    /// The source of this read.
-    Read(usize),
-    /// The source of any other read.
-    Any,
-}
 
 impl CandidateSearch<'_, '_, '_> {
     /// Follows chains as far as they are known, and finds the operations that may come next.
@@ -191,7 +118,7 @@ impl CandidateSearch<'_, '_, '_> {
         }
         let mut found = false;
         for (a, b) in pairs {
-            if chains.ordered.has(a, b) || chains.ordered.has(b, a) || chains.either.has(a, b) {
+            if chains.is_tested(a, b) {
                 continue;
             }
             if self.stands_before(bounds, a, b)? {
@@ -203,7 +130,7 @@ impl CandidateSearch<'_, '_, '_> {
                 );
                 found = true;
             } else {
-                chains.either.insert(a, b);
+                chains.keep_open(a, b);
             }
         }
         Ok(!found || self.is_plausible(bounds)?)

@@ -22,6 +22,7 @@
 //! - Resolving read sources before paths: see the pitfalls of path enumeration in Kokologiannakis
 //!   et al., GenMC.
 
+mod candidate;
 mod chains;
 mod orders;
 mod prune;
@@ -32,8 +33,9 @@ use std::rc::Rc;
 
 use super::facts::Facts;
 use super::query::{Deadline, FinalState, Query, QueryResult};
+use candidate::SearchStop;
 pub(crate) use search::Patience;
-use search::{CandidateSearch, SearchGoal, SearchStop};
+use search::{CandidateSearch, SearchGoal};
 use verdict::Reason;
 
 /// The enumerating engine.

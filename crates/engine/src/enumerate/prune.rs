@@ -3,7 +3,8 @@
 
 use std::rc::Rc;
 
-use super::search::{CandidateSearch, EventFacts, PartialCandidate, SearchStop, StaticValues};
+use super::candidate::{EventFacts, PartialCandidate, SearchStop, StaticValues};
+use super::search::CandidateSearch;
 use crate::eval::Eval;
 use crate::facts::bounds::{BoundLeaves, declared_order};
 use cat::algebra::bounds::{Bound, Bounds, Truth};

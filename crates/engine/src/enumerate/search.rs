@@ -6,8 +6,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::chains::{Chains, Next};
-use super::orders::OrderBounds;
+use super::candidate::{Chains, EventFacts, Next, PartialCandidate, SearchStop, StaticValues};
 use crate::eval;
 use crate::eval::{Assignment, Eval};
 use crate::execution::Execution;
@@ -15,9 +14,9 @@ use crate::facts::Facts;
 use crate::query::{Deadline, FinalState, Query};
 use crate::skeleton::pool::Cond;
 use crate::thin_air::closes_value_flow;
-use cat::algebra::bounds::{Bound, Bounds};
+use cat::algebra::bounds::Bounds;
 use cat::algebra::{Values, needed_unless};
-use cat::rel::{EventSet, Rel};
+use cat::rel::EventSet;
 use program::litmus::Observable;
 use program::memory::CellId;
 
@@ -41,21 +40,6 @@ pub(crate) struct Patience {
     pub(crate) more_by_state: u64,
 }
 
-/// Why a search ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SearchStop {
-    /// The deadline has passed.
-    Time,
-    /// The steps are used up.
-    Steps,
-    /// A value that depends on itself has no listed domain.
-    Values,
-    /// The search begins again, in the order that it learnt.
-    Again,
-    /// The orders of the decisions take too much memory.
-    Room,
-}
-
 /// The memory, in words, for the orders of all decisions on the path: each keeps its own.
 const ROOM: usize = 1 << 27;
 
@@ -64,80 +48,7 @@ const ROOM: usize = 1 << 27;
 const FIRST_TRY: u64 = 1_000;
 const LONGER: u64 = 4;
 
-/// The decisions so far about sources, values and choices.
-#[derive(Clone)]
-pub(super) struct PartialCandidate {
-    pub(super) known: Assignment,
-    /// By event: the source of a read.
-    pub(super) source: Vec<Option<usize>>,
-    /// Reads with an address without memory, which return 0 without a source.
-    pub(super) astray: Vec<bool>,
-    /// The known facts about read-modify-writes that follow each other.
-    pub(super) chains: Chains,
-}
-
-impl PartialCandidate {
-    /// Whether a read waits for its source.
-    pub(super) fn is_open(&self, r: usize) -> bool {
-        self.source[r].is_none() && !self.astray[r]
-    }
-}
-
-/// The facts about events that follow from the decisions.
-pub(super) struct EventFacts {
-    /// Events that surely and possibly execute.
-    pub(super) algebra: Bounds,
-    /// By event: the memory that it accesses, as in [`Eval::memory`].
-    memory: Vec<Option<Option<CellId>>>,
-}
-
-impl EventFacts {
-    /// Whether an access surely executes at a known location.
-    pub(super) fn is_sure(&self, event: usize) -> bool {
-        self.algebra.must.has(event) && self.at(event).is_some()
-    }
-
-    /// The location of an access, if it is known and exists.
-    pub(super) fn at(&self, event: usize) -> Option<CellId> {
-        self.memory[event].flatten()
-    }
-}
-
-/// Values that depend only on executed events and on open base cells.
-pub(super) struct StaticValues {
-    pub(super) algebra: Bounds,
-    /// The known values of [`Facts::open`].
-    pub(super) open: Vec<Option<bool>>,
-    /// Values of static nodes.
-    pub(super) values: Values<Bounds>,
-    /// Free relations with their declared bounds.
-    pub(super) free: Vec<Bound<Rel>>,
-}
-
-/// A candidate with everything decided except the orders.
-pub(super) struct SettledCandidate {
-    pub(super) partial: PartialCandidate,
-    pub(super) known: Rc<StaticValues>,
-    /// The values relation.
-    pub(super) reads_from: Rel,
-    pub(super) covering: Vec<Option<Rel>>,
-}
-
-/// The decisions about the orders of a [`SettledCandidate`] candidate.
-#[derive(Clone)]
-pub(super) struct OrderChoices {
-    pub(super) orders: Vec<Option<OrderBounds>>,
-    /// The last writes of the first of the required cells.
-    pub(super) finals: Vec<(CellId, usize)>,
-}
-
-impl OrderChoices {
-    /// The size of the orders, in words.
-    pub(super) fn size(&self) -> usize {
-        self.orders.iter().flatten().map(OrderBounds::size).sum()
-    }
-}
-
+/// A search for candidates that satisfy a query.
 pub(super) struct CandidateSearch<'t, 'a, 'q> {
     pub(super) facts: &'t Facts<'a>,
     pub(super) query: &'q Query<'q>,

@@ -1,11 +1,11 @@
 //! Runs the second half of the search: sources, values and choices are known; final writes and
 //! orders are not.
 
-use super::orders::OrderBounds;
-use super::search::{
-    CandidateSearch, OrderChoices, PartialCandidate, SearchGoal, SearchStop, SettledCandidate,
-    StaticValues,
+use super::candidate::{
+    OrderChoices, PartialCandidate, SearchStop, SettledCandidate, StaticValues,
 };
+use super::orders::OrderBounds;
+use super::search::{CandidateSearch, SearchGoal};
 use crate::eval;
 use crate::eval::Eval;
 use crate::execution::Execution;

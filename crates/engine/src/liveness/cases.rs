@@ -21,11 +21,12 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::beside::ConcurrentCommands;
+use super::brink::{Brink, StatusQuery, Stretch, end_of, host};
 use super::held;
 use super::sure;
 use program::host::{
-    ChildStart, CommandId, CommandOrigin, HandleKind, HostOp, HostProgram, LaunchGraph, Node,
-    PartialLaunch, QueryId, QuerySubject as About, Ref,
+    CommandId, HandleKind, HostOp, HostProgram, LaunchGraph, Node, PartialLaunch, QueryId,
+    QuerySubject as About, Ref,
 };
 use program::{Expr, Op, Program, ThreadId};
 use verdict::hang::Wait;
@@ -33,24 +34,6 @@ use verdict::{Reason, ThreadEnd};
 
 /// The largest number of sets of points to try.
 const MAX_SETS: usize = 128;
-
-/// A part of a thread's code, without calls, in which it may loop or wait without end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stretch {
-    /// The thread.
-    pub thread: ThreadId,
-    /// Its instructions.
-    pub range: Range<usize>,
-}
-
-/// A point that may never be reached, although everything that calls order before it takes place.
-#[derive(Clone, Debug)]
-pub(super) struct Brink {
-    pub(super) node: Node,
-    /// It is reached exactly if no thread stays in one of these parts; empty for a command that
-    /// implementations need not start.
-    pub(super) behind: Vec<Stretch>,
-}
 
 /// A set of points that are never reached, with everything that they hold up.
 pub(super) struct LivenessCase {
@@ -68,29 +51,6 @@ pub(super) struct LivenessCase {
     pub(super) polls: Vec<(ThreadId, usize, Wait)>,
     /// The commands that may run at the same time as threads of a kernel that may not end.
     pub(super) beside: ConcurrentCommands,
-}
-
-/// A query about work that never completes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct StatusQuery {
-    pub(super) thread: ThreadId,
-    /// Its instruction.
-    pub(super) at: usize,
-    pub(super) of: QueryId,
-}
-
-impl StatusQuery {
-    /// The point that brings the awaited answer, if the query comes after all calls.
-    pub(super) fn awaits(&self, program: &Program, graph: &LaunchGraph) -> Node {
-        let host = host(program);
-        match host.query(self.of).of {
-            About::Event(Ref::Command(c)) => Node::Done(c),
-            About::Event(Ref::Handle(h)) if host.handle(h).kind == HandleKind::User => {
-                Node::User(h)
-            }
-            _ => Node::Query(self.of, graph.views_of(self.of).saturating_sub(1)),
-        }
-    }
 }
 
 impl LivenessCase {
@@ -219,10 +179,6 @@ fn of_polled(
     Ok(search.found)
 }
 
-fn host(program: &Program) -> &program::host::HostProgram {
-    program.host.as_deref().expect("a host program")
-}
-
 /// The points of a program that threads may fail to reach.
 fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
     let host = host(program);
@@ -257,43 +213,6 @@ fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
         }
     }
     all
-}
-
-/// The point that the end of a command's thread contributes to. If a command waits for its
-/// work-group, this is the end of the group, otherwise the end of the command.
-pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node {
-    let host = host(program);
-    match group_of(host, command, t) {
-        Some(group)
-            if host
-                .command_ids()
-                .any(|c| waits_for_group(host, c, command, group)) =>
-        {
-            Node::GroupEnd(command, group)
-        }
-        _ => Node::End(command),
-    }
-}
-
-/// Whether a command waits for the end of a work-group of its parent `command`.
-fn waits_for_group(host: &HostProgram, c: CommandId, command: CommandId, group: u32) -> bool {
-    match host.command(c).origin {
-        CommandOrigin::Device {
-            parent,
-            thread,
-            flag: ChildStart::WaitWorkGroup,
-        } => parent == command && group_of(host, command, thread) == Some(group),
-        _ => false,
-    }
-}
-
-/// The work-group of a thread in its command.
-fn group_of(host: &HostProgram, command: CommandId, t: ThreadId) -> Option<u32> {
-    let of = host.command(command);
-    of.threads
-        .iter()
-        .position(|u| *u == t)
-        .map(|at| of.groups[at])
 }
 
 /// Whether a thread may loop or wait without end in that part.

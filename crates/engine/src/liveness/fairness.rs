@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::cases::{LivenessCase, Stretch};
+use super::brink::Stretch;
+use super::cases::LivenessCase;
 use crate::skeleton::progress::{ProgressFacts, ThreadProgress};
 use crate::skeleton::{Cond, Skeleton};
 use program::progress::{ProgressModel, ProgressNode, tree};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::cases::{Brink, StatusQuery, end_of};
+use super::brink::{Brink, StatusQuery, end_of};
 use program::host::{
     CallId, CommandId, CommandOrigin, HostOp, HostProgram, LaunchGraph, Node, PartialLaunch,
     QueryId, QuerySubject as About, Ref,

@@ -15,6 +15,7 @@
 //! - See [`program::progress`] and `models/lib/liveness.cat`.
 
 mod beside;
+mod brink;
 mod cases;
 mod evidence;
 mod explain;
@@ -32,7 +33,7 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-pub use cases::Stretch;
+pub use brink::Stretch;
 pub use program::progress::ProgressModel;
 pub use started::{RunnablePart, parts};
 

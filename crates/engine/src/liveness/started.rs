@@ -10,7 +10,8 @@
 //!   [`RunnablePart::left`], and vice versa. Whether the awaited threads continue does not matter:
 //!   later events may just not have run yet.
 
-use super::cases::{self, LivenessCase, Stretch};
+use super::brink::Stretch;
+use super::cases::{self, LivenessCase};
 use super::host::{Ends, ends};
 use crate::facts::Facts;
 use crate::skeleton::{Cond, Skeleton};

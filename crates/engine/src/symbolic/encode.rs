@@ -8,7 +8,6 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::leaves::{Cases, CircuitValue, LeafGates, calculated, collect, holds};
-use super::relations::exactly_one;
 use super::words::BitWord;
 use crate::execution::Execution;
 use crate::facts::Facts;
@@ -370,5 +369,34 @@ impl Encoding<'_> {
             free,
             finals,
         }
+    }
+}
+
+/// Clauses for "exactly one of these literals".
+pub(super) fn exactly_one(gates: &mut Gates, clauses: &mut Vec<Vec<Lit>>, lits: &[Lit]) {
+    clauses.push(lits.to_vec());
+    at_most_one(gates, clauses, lits);
+}
+
+/// Clauses for "at most one of these literals": pairs if they are few, otherwise a ladder
+/// (sequential counter).
+pub(super) fn at_most_one(gates: &mut Gates, clauses: &mut Vec<Vec<Lit>>, lits: &[Lit]) {
+    if lits.len() <= 6 {
+        for (i, &a) in lits.iter().enumerate() {
+            for &b in &lits[i + 1..] {
+                clauses.push(vec![!a, !b]);
+            }
+        }
+        return;
+    }
+    let mut before: Option<Lit> = None;
+    for &l in lits {
+        let now = gates.input();
+        clauses.push(vec![!l, now]);
+        if let Some(b) = before {
+            clauses.push(vec![!b, now]);
+            clauses.push(vec![!b, !l]);
+        }
+        before = Some(now);
     }
 }

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::encode::Encoding;
+use super::encode::{Encoding, at_most_one, exactly_one};
 use super::leaves::{Cases, CircuitValue, compare_cases};
 use crate::facts::Facts;
 use crate::facts::bounds::TaskBounds;
@@ -423,34 +423,5 @@ impl<'a> ImpliedTriples<'a> {
         ones(&words.collect::<Vec<u64>>())
             .filter(|&k| k != i)
             .collect()
-    }
-}
-
-/// Clauses for "exactly one of these literals".
-pub(super) fn exactly_one(gates: &mut Gates, clauses: &mut Vec<Vec<Lit>>, lits: &[Lit]) {
-    clauses.push(lits.to_vec());
-    at_most_one(gates, clauses, lits);
-}
-
-/// Clauses for "at most one of these literals": pairs if they are few, otherwise a ladder
-/// (sequential counter).
-fn at_most_one(gates: &mut Gates, clauses: &mut Vec<Vec<Lit>>, lits: &[Lit]) {
-    if lits.len() <= 6 {
-        for (i, &a) in lits.iter().enumerate() {
-            for &b in &lits[i + 1..] {
-                clauses.push(vec![!a, !b]);
-            }
-        }
-        return;
-    }
-    let mut before: Option<Lit> = None;
-    for &l in lits {
-        let now = gates.input();
-        clauses.push(vec![!l, now]);
-        if let Some(b) = before {
-            clauses.push(vec![!b, now]);
-            clauses.push(vec![!b, !l]);
-        }
-        before = Some(now);
     }
 }
