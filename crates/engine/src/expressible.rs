@@ -1,6 +1,7 @@
 //! Refuses programs with a feature that the model does not speak of, by one table of features.
 //!
-//! A model that does not speak of a feature would give it no meaning, and the answer would be wrong.
+//! A model that does not speak of a feature would give it no meaning, and the answer would be
+//! wrong.
 //!
 //! # Invariants
 //! - The first row that refuses a program gives the reason.

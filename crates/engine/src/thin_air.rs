@@ -1,4 +1,5 @@
-//! Finds the axioms of a model that exclude values out of thin air: values that depend on themselves.
+//! Finds the axioms of a model that exclude values out of thin air: values that depend on
+//! themselves.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Defines candidates under construction: the decisions so far, and the facts that follow from them.
+//! Defines candidates under construction: the decisions so far, and the facts that follow from
+//! them.
 
 use std::rc::Rc;
 

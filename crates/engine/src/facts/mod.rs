@@ -1,7 +1,7 @@
 //! Holds everything known about a task before solving. All engines read it.
 //!
-//! [`Facts::of`] runs a short list of passes ([`passes`]). Each pass finds facts that the axioms imply,
-//! from bounds of the model's relations.
+//! [`Facts::of`] runs a short list of passes ([`passes`]). Each pass finds facts that the axioms
+//! imply, from bounds of the model's relations.
 //!
 //! | File | Content |
 //! |---|---|

@@ -304,8 +304,8 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
         }
     }
 
-    /// As [`MbarrierObject::found`], with the users of one kind treated as alike until they turn out
-    /// to differ.
+    /// As [`MbarrierObject::found`], with the users of one kind treated as alike until they turn
+    /// out to differ.
     fn follow(
         &self,
         kinds: &[Vec<usize>],

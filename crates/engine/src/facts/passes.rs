@@ -3,7 +3,8 @@
 //! 1. Unroll the program, and list the possible values of its terms.
 //! 2. If no pass helps with these values, build the base relations. That is all for most tasks.
 //! 3. Otherwise bound the relations of the model, and run every pass on these bounds.
-//! 4. List the values again, from the same events and the facts found, and build the base relations.
+//! 4. List the values again, from the same events and the facts found, and build the base
+//!    relations.
 //!
 //! # Invariants
 //! - Facts hold in all executions in which all axioms do. Without some pass, the answers to every
@@ -176,8 +177,8 @@ impl<'a> Facts<'a> {
 }
 
 /// The facts with those that passes find in the facts without them. `None` if the passes find
-/// nothing, or do not make the values listable. `unlisted` is the reason why the values could not be
-/// listed without them.
+/// nothing, or do not make the values listable. `unlisted` is the reason why the values could not
+/// be listed without them.
 fn narrowed<'a>(
     passes: &[Pass],
     plain: &Facts<'a>,

@@ -6,8 +6,8 @@
 //! # Why nothing is lost
 //! - A read of such memory can only read from the initial write. This holds in every execution and
 //!   under every model, because `rf` relates accesses to one location. So it returns that value. A
-//!   value without alternatives carries no dependency ([`super::unrolling::deps`]); syntactic dependencies are
-//!   recorded as before.
+//!   value without alternatives carries no dependency ([`super::unrolling::deps`]); syntactic
+//!   dependencies are recorded as before.
 //! - The read remains an event: it may race, it is ordered, and it is shown.
 //! - All writing instructions decide which objects are written, whatever their conditions and
 //!   whatever is read. So no value out of thin air adds another object. Only addresses outside

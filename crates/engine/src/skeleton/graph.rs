@@ -85,7 +85,8 @@ pub struct Skeleton {
     pub barrier_order: Vec<(EventId, EventId, Cond)>,
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
-    /// Writes with given-up values ([`super::values::needed`]): their terms are not the written values.
+    /// Writes with given-up values ([`super::values::needed`]): their terms are not the written
+    /// values.
     pub(crate) given_up: Vec<usize>,
     /// The write halves of operations on mbarrier objects, each with its phase and the next phase.
     pub(crate) phases: Vec<(EventId, TermId, TermId)>,

@@ -8,8 +8,8 @@
 //! # Invariants
 //! - Events are numbered: initial writes first, then the threads in order, each in an order that
 //!   contains its `po`.
-//! - The graph is built for one set of [`OptionValues`] and one loop bound; [`Skeleton::cut`] is the
-//!   condition that the bound was reached.
+//! - The graph is built for one set of [`OptionValues`] and one loop bound; [`Skeleton::cut`] is
+//!   the condition that the bound was reached.
 //! - A base relation is about two events *given that both execute* ([`base`]).
 
 use std::sync::Arc;

@@ -193,8 +193,8 @@ impl Encoding<'_> {
         true
     }
 
-    /// Keeps a free order inside `within`, antisymmetric and transitive. Returns false if the budget
-    /// is exhausted.
+    /// Keeps a free order inside `within`, antisymmetric and transitive. Returns false if the
+    /// budget is exhausted.
     fn order_within(
         &mut self,
         f: usize,

@@ -303,8 +303,8 @@ impl Unroller<'_> {
         Ok(true)
     }
 
-    /// The requests of threads that wait at instruction `pc` to meet among a scope; `None` if one of
-    /// them has another instruction there.
+    /// The requests of threads that wait at instruction `pc` to meet among a scope; `None` if one
+    /// of them has another instruction there.
     fn requests(
         &mut self,
         runs: &[ThreadUnrolling],

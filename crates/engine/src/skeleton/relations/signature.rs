@@ -371,8 +371,8 @@ fn none() -> Build {
     Build::Set(Box::new(|sk, _| EventSet::empty(sk.len())))
 }
 
-/// Base sets: those of the skeleton, attributes of the machine, tags. The function is long because it
-/// is a table.
+/// Base sets: those of the skeleton, attributes of the machine, tags. The function is long because
+/// it is a table.
 fn sets() -> Vec<BaseRow> {
     let mut rows: Vec<BaseRow> = (EVENT_SETS.iter())
         .map(|&(name, doc, noun, kinds)| {

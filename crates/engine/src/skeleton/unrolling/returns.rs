@@ -17,7 +17,8 @@
 //! the other, because the removed events order nothing.
 //!
 //! Threads that meet in a round, at a barrier or to exchange values, can leave it out together
-//! ([`crate::skeleton::meetings::barrier`]). This module only records when each of them is back where it was.
+//! ([`crate::skeleton::meetings::barrier`]). This module only records when each of them is back
+//! where it was.
 //!
 //! An iteration does not count against the bound if constants decided a branch that could have
 //! ended the loop, and they changed since the last time. An example is `i < 4` in `for (i = 0; i <

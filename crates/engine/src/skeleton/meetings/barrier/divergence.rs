@@ -72,8 +72,8 @@ impl BarrierRules<'_> {
     /// The condition that some thread of the group never reaches the barrier of arrival `i`, given
     /// that it executes. In CUDA, a thread that has ended need not arrive. The exception is a
     /// collective of its group: all threads of the group take part (CUDA Programming Guide,
-    /// Cooperative Groups, *Collective Operations*). A thread that executes code behind the call has
-    /// gone around it and is missed, even if it ends later (*Synchronization Functions*: the
+    /// Cooperative Groups, *Collective Operations*). A thread that executes code behind the call
+    /// has gone around it and is missed, even if it ends later (*Synchronization Functions*: the
     /// condition must evaluate identically across the block).
     pub(super) fn diverges(&mut self, i: usize, a: &GuardedArrival, chosen: &PhaseChoices) -> Cond {
         let to = a.at;
