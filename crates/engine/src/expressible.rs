@@ -110,3 +110,30 @@ pub(crate) fn check(test: &LitmusTest, model: &Model) -> Result<(), Reason> {
     });
     refused.map_or(Ok(()), |what| Err(Reason::NotInModel(what)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{corpus, shipped};
+
+    #[test]
+    fn each_feature_needs_a_model_that_speaks_of_it() {
+        let models = ["ptx", "ptx-v7.5", "cuda", "opencl", "sc"].map(shipped);
+        let mut seen = vec![[false; 2]; FEATURES.len()];
+        for test in corpus("") {
+            for (Feature(word, first_use), seen) in FEATURES.iter().zip(&mut seen) {
+                if seen.contains(&false) && first_use(&test.program).is_some() {
+                    for model in &models {
+                        let refused = check(&test, model).is_err();
+                        let missing = word.is_missing_in(model);
+                        assert!(refused || !missing, "{}", test.name);
+                        seen[usize::from(refused)] |= refused == missing;
+                    }
+                }
+            }
+        }
+        for (at, seen) in seen.iter().enumerate() {
+            assert_eq!(*seen, [true; 2], "feature {at} is taken and refused");
+        }
+    }
+}

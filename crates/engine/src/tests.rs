@@ -1,4 +1,7 @@
-//! Helps unit tests: texts as tests, shipped models, and the query for a test's condition.
+//! Helps unit tests: texts and shipped files as tests, shipped models, the query for a condition.
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::facts::Facts;
 use crate::query::Query;
@@ -32,5 +35,31 @@ pub(crate) fn holds<'a>(test: &'a LitmusTest, model: &'a Model) -> Query<'a> {
     Query {
         props: vec![(test.condition.as_ref().expect("has one"), true)],
         ..Query::complete(model)
+    }
+}
+
+/// All tests under `litmus/` from files that contain a word.
+pub(crate) fn corpus(word: &str) -> Vec<LitmusTest> {
+    let mut found = Vec::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus");
+    files(&folder, &mut found);
+    found.sort();
+    let read = |path: &PathBuf| {
+        let text = fs::read_to_string(path).ok()?;
+        let text = Some(text).filter(|text| text.contains(word))?;
+        front::litmus::parse(&path.to_string_lossy(), text.as_bytes()).ok()
+    };
+    found.iter().filter_map(read).flatten().collect()
+}
+
+/// Adds all TOML files below a folder.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => files(&path, found),
+            false if path.extension().is_some_and(|e| e == "toml") => found.push(path),
+            false => {}
+        }
     }
 }

@@ -167,11 +167,7 @@ impl<'a> Facts<'a> {
         lists: bool,
     ) -> Option<Reason> {
         let program = &self.task.test.program;
-        let mut asked = Vec::new();
-        props
-            .into_iter()
-            .for_each(|p| p.observables(&mut |o| asked.push(o)));
-        asked.extend(self.observed.iter().filter(|_| lists));
+        let asked = self.asked(props, lists);
         if let Some(why) = asked.iter().find_map(|&o| self.given_up(o)) {
             return Some(why.clone());
         }
@@ -179,6 +175,16 @@ impl<'a> Facts<'a> {
             .into_iter()
             .find_map(|o| self.unknowns.shown(program, &self.sk.memory, o))?;
         Some(not_worked_out(program, made, ASKED.to_owned()))
+    }
+
+    /// The observables of these propositions; with `lists`, also all observables of outcomes.
+    fn asked<'p>(&self, props: impl IntoIterator<Item = &'p Prop>, lists: bool) -> Vec<Observable> {
+        let mut asked = Vec::new();
+        for prop in props {
+            prop.observables(&mut |o| asked.push(o));
+        }
+        asked.extend(self.observed.iter().filter(|_| lists));
+        asked
     }
 
     /// Why the answer "no execution" depends on memory before any write to it, if it does. With
@@ -205,20 +211,12 @@ impl<'a> Facts<'a> {
         if let Some((made, steered)) = unknowns.steered() {
             return Some(read((made, place(program, steered).to_string())));
         }
-        let mut asked = Vec::new();
-        props
-            .into_iter()
-            .for_each(|p| p.observables(&mut |o| asked.push(o)));
-        asked.extend(self.observed.iter().filter(|_| lists));
-        if let Some(cell) = asked.iter().find_map(|o: &Observable| {
-            self.sk
-                .observed_cell(*o)
-                .filter(|c| self.unwritten.ends.contains(c))
-        }) {
-            let memory = self.sk.memory.cell(cell).name.clone();
+        let asked = self.asked(props, lists);
+        let mut cells = asked.iter().filter_map(|&o| self.sk.observed_cell(o));
+        if let Some(cell) = cells.find(|cell| self.unwritten.ends.contains(cell)) {
             return Some(Reason::Unwritten {
                 read: None,
-                memory,
+                memory: self.sk.memory.cell(cell).name.clone(),
                 depends: ASKED.to_owned(),
             });
         }

@@ -1,8 +1,6 @@
 //! Tests that the results for mbarrier objects hold in all executions, by queries to engines
 //! without these results.
 
-use std::fs;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -12,42 +10,16 @@ use crate::facts::passes::tests::without;
 use crate::limits::Engine;
 use crate::query::{Deadline, Query};
 use crate::skeleton::domain::{Domains, KnownFacts};
-use crate::tests::{parsed, shipped as model_of};
+use crate::tests::{corpus, parsed, shipped as model_of};
 use cat::model::ir::Model;
-use front::litmus;
 use program::litmus::LitmusTest;
 use program::{CmpOp, Ty};
 
 /// All tests with mbarrier objects under `litmus/`.
 fn shipped() -> Vec<LitmusTest> {
-    fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
-        for entry in fs::read_dir(folder).expect("a folder").flatten() {
-            let path = entry.path();
-            match path.is_dir() {
-                true => files(&path, found),
-                false if path.extension().is_some_and(|e| e == "toml") => found.push(path),
-                false => {}
-            }
-        }
-    }
-    let mut found = Vec::new();
-    files(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus"),
-        &mut found,
-    );
-    found.sort();
-    let read = |path: &std::path::PathBuf| {
-        let text = fs::read_to_string(path)
-            .ok()
-            .filter(|text| text.contains("mbarrier"))?;
-        litmus::parse(&path.to_string_lossy(), text.as_bytes()).ok()
-    };
-    found
-        .iter()
-        .filter_map(read)
-        .flatten()
-        .filter(|test| test.program.has_mbarriers())
-        .collect()
+    let mut tests = corpus("mbarrier");
+    tests.retain(|test| test.program.has_mbarriers());
+    tests
 }
 
 /// The program of `n` threads with this code; its objects expect one arrival of each.
