@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn each_feature_needs_a_model_that_speaks_of_it() {
-        let models = ["ptx", "ptx-v7.5", "cuda", "opencl", "sc"].map(shipped);
+        let models = ["ptx", "ptx-v7.5", "cuda", "opencl", "c11", "sc"].map(shipped);
         let mut seen = vec![[false; 2]; FEATURES.len()];
         for test in corpus("") {
             for (Feature(word, first_use), seen) in FEATURES.iter().zip(&mut seen) {
