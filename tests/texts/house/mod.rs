@@ -63,7 +63,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("fencepost", 10),
     ("front", 78),
     ("operational", 3),
-    ("parametric", 2),
+    ("parametric", 4),
     ("program", 5),
     ("report", 22),
     ("simt", 18),
