@@ -120,10 +120,7 @@ fn a_relation_is_shown_in_an_execution() {
 #[test]
 fn terms_base_names_and_options_are_explained() {
     for (words, part) in [
-        (
-            &["explain", "Cumulativity"][..],
-            "counts as done before its release",
-        ),
+        (&["explain", "Cumulativity"][..], "also publishes writes"),
         (&["explain", "release", "sequence"], "Example: RelSeq+rmw"),
         (&["explain", "vloc"], "same virtual address"),
         (&["explain", "failed-cas"], "Values: none, write"),

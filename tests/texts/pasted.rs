@@ -55,7 +55,7 @@ fn said(code: &str) -> Vec<String> {
 fn what_is_pasted_has_a_test_or_is_refused_as_the_book_says() {
     let mut held_by: Vec<(&str, &str)> = Vec::new();
     let table = PAGE
-        .split("## What is pasted")
+        .split("## Common constructs")
         .nth(1)
         .and_then(|rest| rest.split("\n## ").next())
         .expect("the table");

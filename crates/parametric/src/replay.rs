@@ -1,4 +1,4 @@
-//! What a proof could not exclude, tried on small launches by the exact engines.
+//! Tries pairs that a proof could not exclude on small launches, with the exact engines.
 //!
 //! The solver says in which small launch the two threads can meet, and with which arguments; the
 //! kernel is read again with that launch, and decided exactly.

@@ -1,4 +1,4 @@
-//! Values of a thread whose number is not known, as terms over symbols.
+//! Values of a thread with an unknown number, as terms over symbols.
 //!
 //! # Invariants
 //! - Terms are hash-consed: equal terms have equal indices.

@@ -1,4 +1,4 @@
-//! Points-to analysis: the objects whose address a value can be. It is flow-insensitive and covers
+//! Points-to analysis: the objects to which a value can point. It is flow-insensitive and covers
 //! the whole program.
 //!
 //! # Invariants

@@ -1,4 +1,4 @@
-//! Lists the memories: the model whose outcomes each stays within, and the programs that it runs.
+//! Lists the memories: the model that allows all outcomes of each, and the programs that it runs.
 
 use super::memory::clike::language::{self, LanguageRules};
 use program::Dialect;

@@ -1,4 +1,4 @@
-//! Finds misuse in a run of PTX code: an operation whose precondition did not hold, and aligned
+//! Finds misuse in a run of PTX code: operations that break their precondition, and aligned
 //! instructions that the threads of a warp did not execute together.
 //!
 //! The program itself marks the first kind: it executes a fence with the tag `MISUSE` there. The

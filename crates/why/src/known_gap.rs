@@ -1,4 +1,4 @@
-//! A source model reduced to what a mapping is known to keep of it: see [`Gap`].
+//! Reduces a source model to the guarantees that a mapping is known to keep: see [`Gap`].
 
 use cat::model::ir::{Axiom, Kind, Model, Test, TestEffect};
 use cat::model::words::notes;

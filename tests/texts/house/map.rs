@@ -12,9 +12,9 @@ const PAGE: &str = "docs/src/map.md";
 const HEAD: &str = "\
 # The map of the house
 
-This page is made from the sources (`BLESS=1 cargo test --test texts house` makes it again), so it is true. A crate imports
-crates above it in the list and no others; cargo sees to that. Inside a crate, files of different folders do not import each
-other in circles.
+The heads of the source files make this page (`BLESS=1 cargo test --test texts house` makes it again). A crate imports only
+crates above it in the list; cargo checks that. Inside a crate, files of different folders do not import each other in
+circles; a test checks that.
 ";
 
 /// The crates that each crate imports.

@@ -1,4 +1,4 @@
-//! Why an outcome is forbidden, or what an allowed one lacks:
+//! Explains why an outcome is forbidden, or which part an allowed one lacks:
 //! [`Explanation`](verdict::Explanation)s.
 //!
 //! | File | Content |
