@@ -118,8 +118,8 @@ fn fetch(script: &Path, folder: &Path, system: &str) -> Result<(), String> {
         format!("libz3 {VERSION} is not there and could not be fetched.\n{problem}\n");
     let _ = writeln!(
         message,
-        "Either let the build fetch it (python3 with pip, and a network, once), or set {FOLDER_VARIABLE} to a folder \
-         that holds libz3 {VERSION}, or build without Z3: --no-default-features"
+        "Three ways: let the build fetch it (python3 with pip and a network, once); set \
+        {FOLDER_VARIABLE} to a folder with libz3 {VERSION}; build without Z3: --no-default-features"
     );
     Err(message)
 }

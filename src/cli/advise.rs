@@ -302,7 +302,7 @@ fn tell_search(told: &mut AdviceReport, found: &Advice, wanted: &[UnitGoals<'_>]
         _ => AdviceVerdict::Undecided,
     };
     if told.verdict == AdviceVerdict::Undecided && told.reason.is_none() {
-        let reason = "no program was found, and of some it was not decided whether they do";
+        let reason = "the search found no program, and some programs are undecided";
         told.reason = Some(reason.to_owned());
     }
 }
@@ -369,7 +369,7 @@ fn confirmed(
             let why = errors
                 .first()
                 .map_or(String::new(), |error| error.message.clone());
-            return (vec![format!("the form of a test: {why}")], defects);
+            return (vec![format!("its form as a test: {why}")], defects);
         }
     };
     for UnitGoals { unit: old, .. } in &group.units {

@@ -36,12 +36,13 @@ pub(super) struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0   every expectation met (ask, outcomes, distinguish, advise: answered)
-  1   at least one expectation not met (compare, distinguish: or a mapping violated; advise: or what `--deny` names)
+  1   at least one expectation not met; compare, distinguish: or a mapping violated;
+      advise: or a result that `--deny` names
   2   invalid input or usage; the other inputs are still decided
   3   nothing failed, but something is undecided
   4   no test matched
   70  a defect of Fencepost; a reproducer is written
-  130, 143  interrupted (SIGINT, SIGTERM); what was decided is reported";
+  130, 143  interrupted (SIGINT, SIGTERM); answers so far are reported";
 
 /// The commands. The arguments of a command are built when it is used; a doc comment on their type
 /// would replace the one here.
@@ -156,11 +157,11 @@ pub(super) enum LettersArg {
     Alias,
     /// Accesses through the surface proxy, and its fence
     Surface,
-    /// Locations whose accesses are not atomic
+    /// Locations with non-atomic accesses
     Plain,
-    /// Stores of what depends on what the thread has read
+    /// Stores of values that depend on earlier reads of the thread
     Dep,
-    /// Branches on what was read
+    /// Branches on values that were read
     Branch,
     /// Barriers of a group
     Barrier,

@@ -48,7 +48,7 @@ pub(super) fn edit(unit: &Unit<'_>, line: &AnswerLine) -> Option<Result<Edit, Di
     }
     let left = |why: &str| {
         let message = format!(
-            "{} under {}: {} cannot be blessed: {why}",
+            "{} under {}: {} not blessed: {why}",
             line.test, line.model, line.property
         );
         Some(Err(Diagnostic::plain("not-blessed", message).warning()))
@@ -56,7 +56,8 @@ pub(super) fn edit(unit: &Unit<'_>, line: &AnswerLine) -> Option<Result<Edit, Di
     if line.expected == Some("required") && unit.source.quantifier != Quantifier::ForAll {
         // A violation was found; the question whether the condition itself can hold was never put.
         return left(
-            "it is not `required`, and whether it is `allowed` or `forbidden` was not asked",
+            "the answer is not `required`, and this run did not ask between `allowed` and \
+            `forbidden`",
         );
     }
     if unit.source.file.name == "<stdin>" {
@@ -112,7 +113,7 @@ pub(super) fn apply(edits: &[Edit]) -> Blessed {
                     1,
                     "not-blessed",
                     format!(
-                        "`{name}`: no place speaks of {} under {} alone",
+                        "`{name}`: no expectation is about {} under {} alone",
                         edit.test, edit.model
                     ),
                 ),

@@ -210,10 +210,10 @@ fn rerun(run: &mut Run<'_>, record: Option<&Record>, selection: &mut Selection) 
         Some(failed) if !failed.is_empty() => selection.failed = Some(failed),
         Some(_) => run
             .terminal
-            .remark("nothing failed in the last run: everything is asked"),
+            .remark("nothing failed in the last run: this run decides every test"),
         None => run
             .terminal
-            .remark("nothing is known of a last run: everything is asked"),
+            .remark("no record of a last run: this run decides every test"),
     }
 }
 

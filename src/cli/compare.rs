@@ -67,7 +67,7 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
         .count();
     if alone > 0 {
         let s = if alone == 1 { "" } else { "s" };
-        let message = format!("{alone} test{s} passed over: only one of the models speaks of it");
+        let message = format!("{alone} test{s} passed over: only one of the models applies");
         run.complain(&[Diagnostic::plain("nothing-to-compare", message).warning()]);
         run.summary.passed_over += alone;
     }
@@ -115,7 +115,8 @@ fn by_hand(sources: &[File], targets: &[File]) -> Result<Mapping, Box<Diagnostic
             (first, more) => {
                 let count = usize::from(first.is_some()) + more;
                 let message = format!(
-                    "`--target` is for one test and what it becomes, and the {which} has {count} tests"
+                    "`--target` takes one source test and one target test; the {which} has \
+                    {count} tests"
                 );
                 Err(Box::new(Diagnostic::plain("no-pair", message)))
             }
@@ -124,11 +125,10 @@ fn by_hand(sources: &[File], targets: &[File]) -> Result<Mapping, Box<Diagnostic
     let (source, target) = (one(sources, "source")?, one(targets, "target")?);
     Mapping::by_hand(&source, &target).map_err(|why| {
         let message = format!(
-            "`{}` is no target of `{}`: {why}",
+            "`{}` cannot be the target of `{}`: {why}",
             target.file.name, source.file.name
         );
-        let help =
-            "registers and locations of a target have the names that they have in the source";
+        let help = "name registers and locations of the target as in the source";
         Box::new(Diagnostic::plain("no-pair", message).help(help))
     })
 }

@@ -38,10 +38,10 @@ fn compilers(args: &CompilersArgs, terminal: &Terminal) -> Result<u8, u8> {
     if !question.models.is_empty() {
         let plain = Diagnostic::plain(
             "unfit-model",
-            "what compilers make is judged under `ptx`, without `--model`",
+            "`compilers` judges instructions under `ptx` and takes no `--model`",
         );
         return Err(refuse(&plain.help(
-            "`--save` writes a mapping, which `compare` takes with any models",
+            "`--save` writes a mapping; `compare` takes it with any models",
         )));
     }
     // All engines of this build decide the result.
@@ -86,7 +86,10 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<CompilerRecord
     let mut invalid = Vec::new();
     for path in &args.read {
         let no_record = |why| {
-            let message = format!("`{}` is no output of compilers: {why}", path.display());
+            let message = format!(
+                "`{}` is not an output of `compilers`: {why}",
+                path.display()
+            );
             Box::new(Diagnostic::plain("no-record", message))
         };
         let text = load::text(path, file::LARGEST);
@@ -113,8 +116,9 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<CompilerRecord
     if records.is_empty() && compilers.is_empty() {
         compilers = Compiler::installed(&args.include, args.arch.as_deref());
         if compilers.is_empty() {
-            let plain = "no compiler was found: neither `clang` nor `nvcc` is installed; `--clang PATH` and `--nvcc PATH` \
-                         name one, `--read FILE` takes what one printed elsewhere";
+            let plain = "no compiler was found: neither `clang` nor `nvcc` is installed; `--clang \
+                PATH` and `--nvcc PATH` name one, `--read FILE` reads the output of one from \
+                elsewhere";
             run.terminal.remark(plain);
             return Err(exit::UNDECIDED);
         }
@@ -131,7 +135,7 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<CompilerRecord
                 .iter()
                 .map(|language| language.row().name)
                 .collect();
-            let message = format!("`{path}` does not compile what `--language` names");
+            let message = format!("`{path}` compiles none of the languages in `--language`");
             let plain = Diagnostic::plain("unfit-language", message);
             run.events.invalid |= run
                 .terminal
@@ -348,7 +352,8 @@ fn search(
     );
     let Some(mapping) = report.observed(Some(row)) else {
         run.terminal.remark(&format!(
-            "no program is looked for that notices `{words}`: only sizes or forms came out weaker that no row of a mapping has"
+            "no search for a program that notices `{words}`: only sizes or forms that no mapping \
+            row has came out weaker"
         ));
         return Ok(false);
     };

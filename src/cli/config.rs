@@ -206,9 +206,9 @@ pub(super) fn apply(
         let missing = |name| {
             let plain = Diagnostic::plain(
                 "no-config",
-                format!("there is no `{NAME}`, so no profile `{name}`"),
+                format!("profile `{name}` needs a `{NAME}`, which was not found"),
             );
-            vec![plain.note("it was looked for in the current folder and those above it")]
+            vec![plain.note("folders searched: the current one and those above it")]
         };
         return profile.map_or(Ok(()), |name| Err(missing(name)));
     };
@@ -374,7 +374,7 @@ fn read(
             None => sink.error(
                 "wrong-type",
                 span(value),
-                "a profile is a table of options",
+                "a profile must be a table of options",
                 |d| d,
             ),
         }
@@ -435,7 +435,7 @@ fn table(
         match KEYS.iter().find(|row| row.0 == name) {
             Some((_, read)) => {
                 if let Err(expected) = read(values, place, value.get_ref()) {
-                    let message = format!("`{name}` cannot be that");
+                    let message = format!("`{name}` cannot have this value");
                     sink.error("wrong-value", span(value), message, |d| d.label(expected));
                 }
             }
@@ -531,7 +531,7 @@ all-properties, fail-fast, cache, cache-dir, profile
             ("reports = ['xml=a']", "xml"),
             ("cache = 1", "expected true or false"),
             ("profile = 1", "write [profile.NAME]"),
-            ("[profile]\nci = 1", "a profile is a table"),
+            ("[profile]\nci = 1", "a profile must be a table"),
             ("[profile.ci]\nbuond = 1", "did you mean `bound`?"),
             ("a = ", "invalid-toml"),
         ] {

@@ -456,7 +456,8 @@ fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Opt
         panics::catch(|| operational::look(&unit.test, &unit.model.model, &settings.set, left));
     let more = format!("fencepost run {} --runs 1000", unit.path);
     let smaller = format!(
-        "a smaller launch (`grid`, `block`, `--launch`) or a smaller `--bound` may be decided, and `{more}` looks further"
+        "try a smaller launch (`grid`, `block`, `--launch`) or a smaller `--bound`; `{more}` \
+        searches more runs"
     );
     let remark = match looked {
         Err(message) => {
@@ -472,7 +473,8 @@ fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Opt
             (answer.verdict, answer.engine) = (Verdict::Racy, EXECUTOR);
             answer.fault = Some(fault);
             answer.remarks.push(format!(
-                "the engines gave up ({why}); a run of the executor has the race, and the model calls it one"
+                "the engines gave up ({why}); a run of the executor has this race, and the model \
+                confirms it"
             ));
             return;
         }
@@ -487,7 +489,7 @@ fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Opt
             };
             format!("the executor found no race in {runs}, which proves nothing")
         }
-        Ok(RaceSearch::None(why)) => format!("the executor was not of help: {why}"),
+        Ok(RaceSearch::None(why)) => format!("the executor could not help: {why}"),
     };
     answer.remarks.extend([remark, smaller]);
 }
@@ -623,7 +625,7 @@ fn answered(session: &mut Session<'_>, question: &Question) -> Option<Answer> {
             Some(answer) if answer.verdict == Verdict::Defined => session.undefined(),
             answer => answer,
         },
-        Ask::Liveness(_) => unreachable!("asked elsewhere: it needs another skeleton"),
+        Ask::Liveness(_) => unreachable!("liveness has its own skeleton and function"),
     }
 }
 
@@ -748,8 +750,11 @@ fn notes(
         && question.axiom.is_none()
         && expectation.is_none_or(|e| e.liveness.is_empty());
     let about_end = vacuous.then(|| match unit.test.filter {
-        Some(_) => "no execution that ends satisfies the filter, so that every outcome is forbidden".to_owned(),
-        None => "no execution runs to its end, so that every outcome is forbidden: `--property liveness` says who waits"
+        Some(_) => {
+            "no execution that ends satisfies the filter, so every outcome is forbidden".to_owned()
+        }
+        None => "no execution runs to its end, so every outcome is forbidden: `--property \
+            liveness` shows the waiting threads"
             .to_owned(),
     });
     // If the answer is undecided for one of them, the reason says so.
@@ -770,7 +775,7 @@ fn note_on_axiom(model: &Model, axiom: &String, answer: &Answer) -> Option<Strin
         let hint = nearest(axiom, names())
             .map_or_else(String::new, |near| format!("; did you mean {near}?"));
         return Some(format!(
-            "the test names the axiom {axiom}, which this model does not have{hint}"
+            "the test names the axiom {axiom}, and this model has no such axiom{hint}"
         ));
     }
     if answer.axioms.is_empty() || answer.axioms.contains(axiom) {
@@ -782,7 +787,7 @@ fn note_on_axiom(model: &Model, axiom: &String, answer: &Answer) -> Option<Strin
         "do"
     };
     Some(format!(
-        "the test says that this rests on {axiom}, but {} {does} without it",
+        "the test says that {axiom} forbids this, but {} {does} without it",
         answer.axioms.join(", ")
     ))
 }

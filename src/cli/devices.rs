@@ -53,7 +53,7 @@ pub(super) fn run(args: &DevicesArgs, terminal: &Terminal) -> u8 {
 /// The devices of a runtime, or the reason why it has none.
 pub(super) fn of(runtime: Runtime) -> Result<Vec<Box<dyn Device>>, String> {
     match device::devices(runtime) {
-        Ok(devices) if devices.is_empty() => Err(format!("there is no {} device", runtime.name())),
+        Ok(devices) if devices.is_empty() => Err(format!("no {} device was found", runtime.name())),
         Ok(devices) => Ok(devices),
         Err(trouble) => Err(trouble.to_string()),
     }

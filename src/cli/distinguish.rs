@@ -102,8 +102,11 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
         args.forbids.clone().unwrap_or_else(|| args.allows.clone()),
     ];
     if !question.models.is_empty() {
-        let plain = Diagnostic::plain("model-twice", "the models are said without `--model`");
-        terminal.diagnose(&plain.help("as in `fencepost distinguish ptx sc`"));
+        let plain = Diagnostic::plain(
+            "model-twice",
+            "`distinguish` takes its two models as arguments, without `--model`",
+        );
+        terminal.diagnose(&plain.help("write, for example, `fencepost distinguish ptx sc`"));
         return Err(super::exit::INVALID);
     }
     let mut run = Run::new(terminal, &question, ReportSubject::Others)?;
@@ -120,7 +123,7 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
                 .to_possible_value()
                 .map_or(String::new(), |word| word.get_name().to_owned());
             let message = format!(
-                "{} has no {noun}, which `--with {word}` asks for",
+                "`--with {word}` needs {noun}, and {} has none",
                 dialect.row().doc
             );
             terminal.diagnose(
@@ -135,16 +138,16 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
             (
                 Further::Reduce,
                 "red",
-                "reductions: nobody sees what they read, and what a weakening leaves of it",
+                "reductions: no outcome shows the value that they read, so no weakening changes it",
             ),
             (
                 Further::Barrier,
                 "barrier",
-                "barriers: without one of them the others wait for ever",
+                "barriers: without one of them, the other threads wait forever",
             ),
         ];
         if let Some((_, word, why)) = unfit.iter().find(|(letters, ..)| further.contains(letters)) {
-            let unfit = Diagnostic::plain("no-such-letters", format!("a suite has no {why}"));
+            let unfit = Diagnostic::plain("no-such-letters", format!("a suite cannot have {why}"));
             terminal.diagnose(&unfit.help(format!("leave out `{word}`")));
             return Err(super::exit::INVALID);
         }
@@ -267,7 +270,8 @@ fn search(
     };
     let outcomes = match args.critical {
         true => {
-            "; outcomes that no interleaving shows, though each location alone looks like memory"
+            "; only outcomes that no interleaving shows, while each location alone behaves like \
+            memory"
         }
         false => "",
     };
@@ -326,7 +330,7 @@ fn sides(
             let fits = |d: &Dialect| [mapping.from, mapping.to].contains(d);
             if let Some(other) = of.iter().flatten().find(|d| !fits(d)) {
                 let message = format!(
-                    "mapping `{}` does not speak of {}",
+                    "mapping `{}` does not map {}",
                     mapping.name,
                     other.row().doc
                 );
@@ -366,7 +370,7 @@ fn sides(
 /// Two models that share no programs.
 fn apart(names: &[String; 2], a: Dialect, b: Dialect) -> Diagnostic {
     let message = format!(
-        "`{}` judges {}, `{}` judges {}, and no mapping leads from one to the other",
+        "`{}` judges {}, `{}` judges {}, and no mapping connects the two",
         names[0],
         a.row().doc,
         names[1],
@@ -451,10 +455,12 @@ impl Way<'_> {
         let mut tests = seams::read_tests(path, text.as_bytes())
             .map_err(|errors| {
                 let why = errors.first().map_or(String::new(), |e| e.message.clone());
-                Unconfirmed::Broken(format!("a program that it wrote is no test: {why}"))
+                Unconfirmed::Broken(format!(
+                    "the search wrote a program that cannot be read: {why}"
+                ))
             })?
             .tests;
-        let no_test = || Unconfirmed::Broken("a program that it wrote is no test".to_owned());
+        let no_test = || Unconfirmed::Broken("the search wrote no program".to_owned());
         let test = tests.pop().ok_or_else(no_test)?;
         let units = [self.allows, self.forbids].map(|side| side.unit(path, &test));
         let units = units.into_iter().collect::<Result<Vec<_>, _>>();

@@ -35,9 +35,9 @@ pub fn parse(text: &str) -> Result<Timeout, String> {
     let duration = Duration::try_from_secs_f64(number * scale)
         .ok()
         .filter(|d| *d <= LONGEST);
-    let duration = duration.ok_or("too long a time: at most 100 years; `none` sets no limit")?;
+    let duration = duration.ok_or("the limit is above 100 years; `none` sets no limit")?;
     if duration.is_zero() {
-        return Err("a limit of no time at all decides nothing; `none` sets no limit".into());
+        return Err("a limit of zero decides nothing; `none` sets no limit".into());
     }
     Ok(Timeout(Some(duration)))
 }

@@ -118,7 +118,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     if args.record.is_some() && units.len() != 1 {
         let plain = Diagnostic::plain(
             "one-test",
-            format!("`--record` is for one test, and here are {}", units.len()),
+            format!("`--record` takes one test; here are {}", units.len()),
         );
         return Err(invalid(
             &plain.help("name one file with one test, and one model"),
@@ -215,7 +215,7 @@ fn options(args: &RunArgs, timeout: Option<Duration>) -> Result<RunOptions, Diag
     };
     options.without(rule).map_err(|known| {
         Diagnostic::plain("unknown-rule", format!("the machine has no rule `{rule}`"))
-            .help(format!("there are {}", known.join(", ")))
+            .help(format!("its rules: {}", known.join(", ")))
     })
 }
 
@@ -566,7 +566,7 @@ fn observe(test: &LitmusTest, plan: &RunPlan) -> Result<Observation, String> {
         How::Replay(recording) => {
             if !recording.is_of(test) {
                 return Err(format!(
-                    "the recorded schedule is of another program, that of test `{}`",
+                    "the recorded schedule belongs to another program, of test `{}`",
                     recording.test
                 ));
             }

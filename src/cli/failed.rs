@@ -75,7 +75,7 @@ impl Record {
             Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
             Err(error) => {
                 let message = format!(
-                    "what failed last is not known: `{}`: {error}",
+                    "the record of the last failures cannot be read: `{}`: {error}",
                     self.file.display()
                 );
                 (
@@ -120,7 +120,7 @@ impl Record {
             });
         let error = written.err()?;
         let message = format!(
-            "what failed cannot be kept for `--rerun-failed`: `{}`: {error}",
+            "the failures cannot be recorded for `--rerun-failed`: `{}`: {error}",
             self.file.display()
         );
         Some(Diagnostic::plain("unwritable-record", message).warning())

@@ -44,7 +44,7 @@ pub(super) fn keep(path: &Path, content: &[u8]) -> io::Result<()> {
     if replaceable(path) {
         replace(path, content)
     } else {
-        Err(io::Error::other("it is no regular file"))
+        Err(io::Error::other("it is not a regular file"))
     }
 }
 

@@ -36,7 +36,8 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
         !args.args.is_empty(),
     ];
     if args.kernel.is_some() || args.ask.is_some() || of_kernels.contains(&true) {
-        let message = "`--kernel`, `--grid`, `--block`, `--cluster`, `--arg` and `--ask` are for one `.ptx` file";
+        let message = "`--kernel`, `--grid`, `--block`, `--cluster`, `--arg` and `--ask` take one \
+            `.ptx` file";
         terminal.diagnose(&Diagnostic::plain("conflicting-options", message));
         return exit::INVALID;
     }

@@ -320,10 +320,10 @@ impl Told<'_> {
         let passed = pair.events.each_ref().map(|event| barriers(event, witness));
         let why = match (same, passed) {
             (false, _) => {
-                "they are in different blocks, and nothing is handed from one to the other"
+                "they are in different blocks, and no synchronization connects the blocks"
             }
             (true, [Some(a), Some(b)]) if a != b => {
-                "the barriers between them do not bring these two threads together"
+                "no barrier between them joins these two threads"
             }
             (true, _) => "no barrier between them",
         };
@@ -364,7 +364,7 @@ impl Told<'_> {
         let message = format!("`{kernel}`: an access outside of every object");
         let thread = threads_named(self.test, &place.thread);
         let who = thread.map_or(place.thread.clone(), |t| self.coordinates(t));
-        let label = format!("{who} can access memory that no object has");
+        let label = format!("{who} can access memory outside every object");
         let span = self.line_span(&place.line);
         let d = Diagnostic::error("out-of-bounds", &self.test.file, span, message).label(label);
         d.note(format!("the launch is `{}`", self.launch.text))

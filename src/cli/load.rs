@@ -140,7 +140,7 @@ pub(super) fn text(path: &Path, most: u64) -> Result<String, Box<Diagnostic>> {
     String::from_utf8(bytes).map_err(|_| {
         Box::new(Diagnostic::plain(
             "not-utf8",
-            format!("`{}` is no UTF-8 text", path.display()),
+            format!("`{}` is not UTF-8 text", path.display()),
         ))
     })
 }

@@ -45,12 +45,12 @@ pub(super) fn parse(text: &str) -> Result<Size, String> {
     };
     let bytes = number * 1024_f64.powi(power);
     if bytes > isize::MAX as f64 {
-        return Err("more memory than there can be; `none` sets no limit".into());
+        return Err("this exceeds every address space; `none` sets no limit".into());
     }
     // It fits, and is not negative.
     let bytes = bytes as usize;
     if bytes < LEAST {
-        return Err("with less than 1M nothing is decided; `none` sets no limit".into());
+        return Err("the engines need at least 1M; `none` sets no limit".into());
     }
     Ok(Size(Some(bytes)))
 }

@@ -152,7 +152,7 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
     if let Some(PartOf { of, pairs, .. }) = all.first().map(|one| &one.answer.part) {
         let (parts, pairs) = (counted(*of as usize, "part"), counted(*pairs, "pair"));
         terminal.remark(&format!(
-            "{parts}, {pairs}, {}: each is there once",
+            "{parts}, {pairs}, {}: each occurs once",
             counted(all.len(), "answer")
         ));
     }
@@ -207,7 +207,7 @@ pub(super) fn kept(path: &Path) -> Result<Vec<Kept>, Box<Diagnostic>> {
             return Err(broken(
                 &file,
                 one.span,
-                "it is no result on a device".to_owned(),
+                "it is not a result of a device".to_owned(),
             ));
         };
         let mut events = Events::default();
@@ -225,13 +225,13 @@ pub(super) fn kept(path: &Path) -> Result<Vec<Kept>, Box<Diagnostic>> {
 
 /// A line that is no answer of a part, and why.
 fn broken(file: &Arc<SourceFile>, span: Span, why: String) -> Box<Diagnostic> {
-    const WANTED: &str = "`merge` takes what `fencepost check --partition hash:M/N --format jsonl` wrote, one file for each part; \
-                          and the same of `run --on`";
+    const WANTED: &str = "`merge` takes the output of `fencepost check --partition hash:M/N \
+        --format jsonl` (or of `run --on`), one file for each part";
     let error = Diagnostic::error(
         "no-part",
         file,
         span,
-        "this is no answer of a part of a run",
+        "this line is not an answer of a part of a run",
     );
     Box::new(error.label(why).help(WANTED))
 }
@@ -249,7 +249,7 @@ fn found<'t>(
     })?;
     if answer.verdict.is_none() && answer.run().is_none() {
         return Err(broken(
-            "it is neither an answer nor a result on a device".to_owned(),
+            "it is neither an answer nor a result of a device".to_owned(),
         ));
     }
     let (line, _) = line
@@ -265,7 +265,7 @@ fn found<'t>(
         ..
     } = answer.part;
     if !(1..=of).contains(&number) || pair >= pairs || nth >= answers {
-        return Err(broken("these numbers cannot be".to_owned()));
+        return Err(broken("its numbers contradict each other".to_owned()));
     }
     let partition = Partition {
         part: number,
@@ -302,8 +302,9 @@ fn one_run(all: &[PlacedAnswer<'_>]) -> Judged {
         return Ok(());
     };
     let (a, b) = (&first.file.name, &other.file.name);
-    let message = format!("`{b}` is not a part of the run that `{a}` is a part of");
-    let help = "tests, models, options and the program itself must be the same for all parts, and so must their number";
+    let message = format!("`{a}` and `{b}` are parts of different runs");
+    let help = "run all parts with the same tests, models, options, number of parts and build of \
+        Fencepost";
     Err(vec![
         Diagnostic::error("another-run", &other.file, other.span, message)
             .label("its `part` differs")
@@ -328,7 +329,7 @@ fn one_pair(all: &[PlacedAnswer<'_>]) -> Judged {
                 path, test, model, ..
             } = &known.answer;
             let message =
-                format!("this answer has the number of another pair: of `{test}` under `{model}`");
+                format!("this answer has the number of another pair, `{test}` under `{model}`");
             let note = format!(
                 "that test is in `{path}`, and its answer in `{}`",
                 known.file.name
@@ -350,7 +351,7 @@ fn disjoint(all: &[PlacedAnswer<'_>]) -> Judged {
         }
         if let Some(other) = seen.insert((one.number(), one.answer.run()), one) {
             let PartAnswer { test, model, .. } = &one.answer;
-            let message = format!("the answer about `{test}` under `{model}` is there twice");
+            let message = format!("the answer for `{test}` under `{model}` occurs twice");
             let note = format!("the other one is in `{}`", other.file.name);
             let diagnostic = Diagnostic::error("twice", &one.file, one.span, message)
                 .label("this one")
@@ -366,7 +367,7 @@ fn complete(all: &[PlacedAnswer<'_>]) -> Judged {
     let Some(PartOf { of, pairs, .. }) = all.first().map(|one| one.answer.part.clone()) else {
         return Err(vec![Diagnostic::plain(
             "no-answers",
-            "there are no answers in these files",
+            "these files contain no answers",
         )]);
     };
     // By part: its pairs, their expected number, and pairs that lack an answer.
@@ -399,7 +400,7 @@ fn complete(all: &[PlacedAnswer<'_>]) -> Judged {
             .filter(|number| !parts.contains_key(number))
             .map(|number| number.to_string());
         missing.push(format!(
-            "nothing is there of part {}",
+            "no answer of part {}",
             none.collect::<Vec<_>>().join(", ")
         ));
     }
@@ -407,7 +408,8 @@ fn complete(all: &[PlacedAnswer<'_>]) -> Judged {
         return Ok(());
     }
     let diagnostic = Diagnostic::plain("incomplete", "these parts are not the whole run");
-    let help = "run what is missing again; with `--filter verdict…` or `--fail-fast` a part has no complete list";
+    let help = "run the missing parts again; a part run with `--filter verdict…` or `--fail-fast` \
+        is incomplete";
     Err(vec![
         missing
             .into_iter()

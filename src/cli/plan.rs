@@ -278,7 +278,7 @@ impl<'a> Planner<'a> {
             plan.passed_over += tests;
             let why = match self.catalogue.kind(&model) {
                 NameKind::Reserved => "is not shipped yet".to_owned(),
-                _ => format!("does not speak of {} programs", dialect.name()),
+                _ => format!("does not judge {} programs", dialect.name()),
             };
             let s = if tests == 1 { "" } else { "s" };
             let message = format!(

@@ -34,9 +34,8 @@ const WIDEST: usize = 80;
 const FEW: usize = 10;
 
 /// The remark about tests without a question for any model.
-const OF_RUNS: &str = "{} something of runs of the executor alone (`[[run]]`), and of no model";
-const RUN_THEM: &str =
-    "`fencepost run` carries such runs out; `--model` asks a model about the tests all the same";
+const OF_RUNS: &str = "{} only runs of the executor (`[[run]]`), and no answer of a model";
+const RUN_THEM: &str = "`fencepost run` executes such tests; `--model` asks a model about them";
 
 /// One run over some tests.
 pub(super) struct Run<'a> {
@@ -118,8 +117,7 @@ impl<'a> Run<'a> {
         self.inputs.extend(inputs);
         if interrupted {
             // Reports on a part of the files would look complete.
-            let text =
-                "interrupted before all tests were read: the tests that are missing were not asked";
+            let text = "interrupted before all tests were read: the unread tests have no answer";
             self.complain(&[Diagnostic::plain("interrupted", text).help("run it again")]);
         }
         for crash in crashes {
@@ -227,11 +225,11 @@ impl<'a> Run<'a> {
             let problem = if self.inputs.iter().any(taken) {
                 "is an input of this run"
             } else if files::replaceable(output) && outputs.clone().take(i).any(taken) {
-                "is named for two outputs"
+                "is the target of two outputs"
             } else {
                 continue;
             };
-            let message = format!("`{}` {problem}, and is not overwritten", output.display());
+            let message = format!("`{}` {problem} and was not overwritten", output.display());
             let plain = Diagnostic::plain("output-overwrites", message)
                 .help("name another file for the output");
             self.terminal.diagnose(&plain);

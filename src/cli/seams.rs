@@ -135,8 +135,8 @@ pub(super) fn unfit(mapping: &Mapping, dialect: Dialect) -> Diagnostic {
         .map(|m| m.name.as_str())
         .collect();
     let fit = match fitting.is_empty() {
-        true => format!("no mapping is for {doc}: leave out `--mapping`"),
-        false => format!("mappings of {doc}: {}", fitting.join(", ")),
+        true => format!("no mapping starts from {doc}: leave out `--mapping`"),
+        false => format!("mappings from {doc}: {}", fitting.join(", ")),
     };
     Diagnostic::plain("unfit-mapping", message)
         .note(format!(

@@ -33,7 +33,7 @@ pub(super) fn unfit(format: ReportFormat, subject: ReportSubject) -> Option<Diag
         let name = format.name();
         Diagnostic::plain(
             "unfit-format",
-            format!("`{name}` is for answers to questions: `check`, `ask`, `compare`"),
+            format!("`{name}` is a format of `check`, `ask` and `compare`"),
         )
         .help(format!("formats of this command: {}", others.join(", ")))
     })
@@ -125,7 +125,7 @@ fn memory_limit(args: &QuestionArgs) -> (Size, Vec<Diagnostic>) {
             MemoryArg::Sc | MemoryArg::Weak => wrong.push(
                 Diagnostic::plain(
                     "wrong-memory",
-                    "only the machine of `run` without `--on` has a memory by name",
+                    "a memory by name applies to `run` without `--on`",
                 )
                 .help("give a limit, as in `--memory 500M`"),
             ),
@@ -157,7 +157,7 @@ impl Settings {
         });
         for (i, (_, file)) in args.reports.iter().enumerate() {
             if args.reports[..i].iter().any(|(_, other)| other == file) {
-                let message = format!("two reports would go to `{}`", file.display());
+                let message = format!("two reports have the same file `{}`", file.display());
                 diagnostics.push(Diagnostic::plain("same-report", message));
             }
         }

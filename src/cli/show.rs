@@ -87,7 +87,7 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
     if form != PictureForm::Html && units.len() > 1 {
         let named: Vec<_> = units.iter().map(|u| u.model.label.as_str()).collect();
         let message = format!(
-            "one picture shows one model, and there are {}: {}",
+            "one picture shows one model; the test has {}: {}",
             units.len(),
             named.join(", ")
         );
@@ -161,7 +161,7 @@ fn lowered(
         .filter(of_dialect)
     else {
         let message = format!(
-            "no mapping was named that lowers a test in {}",
+            "`--mapping` must name a mapping that lowers {}",
             dialect.row().doc
         );
         let known: Vec<&str> = shipped()
@@ -171,7 +171,7 @@ fn lowered(
             .collect();
         let plain = Diagnostic::plain("no-mapping", message);
         return Err(Box::new(match known.as_slice() {
-            [] => plain.note("such tests are lowered by none"),
+            [] => plain.note("no mapping lowers such tests"),
             known => plain.help(format!("name one with `--mapping`: {}", known.join(", "))),
         }));
     };
@@ -182,7 +182,7 @@ fn lowered(
     if let Err(found) = seams::read_tests("lowered.toml", text.as_bytes()) {
         let why = found.first().map_or("", |d| &d.message);
         let message = format!(
-            "what `{}` makes of `{}` has no words in a test: {why}",
+            "no test can express the program to which `{}` maps `{}`: {why}",
             mapping.name, test.name
         );
         return Err(cannot(&message));
@@ -258,7 +258,7 @@ fn choose(files: &mut [File], name: Option<&str>) -> Result<(), Box<Diagnostic>>
             Ok(())
         }
         None if names.len() > 1 => {
-            let message = format!("a picture is of one test, and the file has {}", names.len());
+            let message = format!("a picture shows one test; the file has {}", names.len());
             let some = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
             let more = if names.len() > 8 { ", …" } else { "" };
             let diagnostic =

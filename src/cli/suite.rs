@@ -37,7 +37,7 @@ pub(super) fn suite(
 ) -> Result<(), u8> {
     if let Some(mapping) = run.settings.mapping {
         let message = format!(
-            "a suite is made in the language of its model, not through mapping `{}`",
+            "a suite is in the language of its model, not behind mapping `{}`",
             mapping.name
         );
         run.terminal
@@ -311,7 +311,7 @@ impl SuiteMaker<'_, '_> {
                 None
             }
             said => {
-                let said = said.map_or("that it is no test".to_owned(), |(verdict, _)| {
+                let said = said.map_or("that it cannot be read".to_owned(), |(verdict, _)| {
                     format!("`{}`", verdict.word())
                 });
                 let message = format!(

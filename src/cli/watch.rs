@@ -40,7 +40,7 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal, mut round: impl FnMut()
         let before = stamps(args);
         clear(terminal);
         round();
-        terminal.remark("watching: decides again when a test or a model changes; Ctrl-C ends");
+        terminal.remark("watching: a changed test or model is decided again; Ctrl-C ends");
         let mut last = before.clone();
         loop {
             thread::sleep(INTERVAL);

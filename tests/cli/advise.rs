@@ -149,7 +149,7 @@ fn what_is_undecided_on_the_way_is_counted() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        flat.contains("of them undecided and counted as failing)"),
+        flat.contains("of them undecided, which count as failing)"),
         "{}",
         said.out
     );

@@ -405,8 +405,8 @@ fn lanes_that_may_not_meet() {
     let shuffle = "shfl.sync.idx.b32 r1, 5, 0, 31, -1;\n";
     let perhaps = format!("ld.relaxed.gpu.u32 r0, [i];\nsetp.eq.u32 p, r0, 1;\n@p {shuffle}");
     for (first, second, reason) in [
-        (shuffle, "mov.u32 r1, 2;", "may not all come"),
-        (shuffle, perhaps.as_str(), "may not all come"),
+        (shuffle, "mov.u32 r1, 2;", "may not arrive"),
+        (shuffle, perhaps.as_str(), "may not arrive"),
         (
             "mov.u32 r2, 1;",
             "shfl.sync.down.b32 r1, 5, 1, 31, 0x2;",
@@ -421,7 +421,7 @@ fn lanes_that_may_not_meet() {
         let folder = Folder::new(&[("t.toml", &warp(first, second))]);
         folder.undecided(&["t.toml"], reason);
     }
-    let together = "which threads of a warp run together";
+    let together = "`activemask` in a loop";
     let again = "mov.u32 r2, 0;\nL: activemask.b32 r1;\nadd.u32 r2, r2, 1;\nsetp.lt.u32 p, r2, 2;\n@p bra L;";
     for (first, second) in [
         (again, again),
@@ -440,10 +440,10 @@ fn lanes_that_may_not_meet() {
         )
     };
     let folder = Folder::new(&[("t.toml", &warp(&read("1"), &read("2")))]);
-    folder.undecided(&["t.toml"], "may not all come");
+    folder.undecided(&["t.toml"], "may not arrive");
     let barrier = "ld.relaxed.gpu.u32 r0, [i];\nbar.warp.sync r0;\nmov.u32 r1, 5;";
     let folder = Folder::new(&[("t.toml", &warp(barrier, barrier))]);
-    folder.undecided(&["t.toml"], "for lanes that depend on what is read");
+    folder.undecided(&["t.toml"], "with lanes that depend on a read");
 }
 
 /// Work-items that exchange values must provably meet, and name the same one.
@@ -467,22 +467,22 @@ fn work_items_that_may_not_meet() {
         (
             some.as_str(),
             "int r = work_group_any(0);",
-            "may not all come",
+            "may not arrive",
         ),
         (
             &broadcast("0"),
             &broadcast("1"),
-            "names threads without itself",
+            "does not name its own thread",
         ),
         (
             &broadcast("2"),
             &broadcast("2"),
-            "names threads without itself",
+            "does not name its own thread",
         ),
         (
             "int r = work_group_any(0);",
             "int r = sub_group_any(0);",
-            "may not all come",
+            "may not arrive",
         ),
     ] {
         let folder = Folder::new(&[("t.toml", &group(first, second))]);
@@ -494,7 +494,7 @@ fn work_items_that_may_not_meet() {
         let folder = Folder::new(&[("t.toml", &group(code, code))]);
         let said = folder.run(&["check", "t.toml", "--format", "jsonl"]);
         assert!(said.out.contains("allowed"), "{}", said.out);
-        assert_eq!(said.out.contains("may not all come"), doubt, "{}", said.out);
+        assert_eq!(said.out.contains("may not arrive"), doubt, "{}", said.out);
     }
 }
 
@@ -511,7 +511,7 @@ fn options_that_mean_nothing() {
     );
     folder.refused(
         &["good.toml", "--report", "json=a", "--report", "human=a"],
-        &["two reports would go to `a`"],
+        &["two reports have the same file `a`"],
     );
     folder.refused(
         &["good.toml", "--report", "json=good.toml/a"],
@@ -603,12 +603,12 @@ fn fields_that_mean_nothing_and_accesses_that_are_to_none() {
         (
             "fields = { a = \"u33\" }",
             load,
-            "`u33` is no type of a field",
+            "`u33` is not a type of a field",
         ),
         (
             "fields = { a = \"u8[0]\" }",
             load,
-            "`u8[0]` is no type of a field",
+            "`u8[0]` is not a type of a field",
         ),
         (
             "fields = { \"a-b\" = \"u8\" }",
@@ -619,12 +619,12 @@ fn fields_that_mean_nothing_and_accesses_that_are_to_none() {
         (
             "fields = { a = \"u32\" }, type = \"u32\"",
             load,
-            "`type` beside `fields`",
+            "`type` together with `fields`",
         ),
         (
             "fields = { a = \"u32\" }, bytes = 4",
             load,
-            "`bytes` beside `fields`",
+            "`bytes` together with `fields`",
         ),
         (
             "fields = { a = \"mbarrier\" }",
@@ -637,7 +637,7 @@ fn fields_that_mean_nothing_and_accesses_that_are_to_none() {
             "3 values",
         ),
         ("bytes = 0", load, "an array has 1 to 65536 bytes"),
-        ("bytes = 8, init = 1", load, "`init` beside `bytes`"),
+        ("bytes = 8, init = 1", load, "`init` together with `bytes`"),
         (
             "fields = { k = \"u64\", n = \"u32\" }",
             load,

@@ -278,7 +278,7 @@ fn a_changed_kernel_of_the_book_is_caught_at_the_lines_that_it_says() {
         let (_, row) = kernels
             .iter()
             .find(of)
-            .unwrap_or_else(|| panic!("{} is no kernel of the table", cells[0]));
+            .unwrap_or_else(|| panic!("{} is not a kernel of the table", cells[0]));
         let (kernel, old) = (code(&cells[0]), code(&cells[1]));
         let new = if cells[2] == "nothing" {
             ""

@@ -230,7 +230,7 @@ fn a_library_loses_the_order_of_a_failure() {
     // A row of a mapping has no sizes.
     assert!(
         said.err
-            .contains("no program is looked for that notices `cas acquire`"),
+            .contains("no search for a program that notices `cas acquire`"),
         "{}",
         said.err
     );
@@ -241,8 +241,8 @@ fn people_are_told_what_is_not_as_strong() {
     let said = fencepost(Path::new("."), &["compilers", "--read", NVCC]);
     insta::assert_snapshot!(said.out, @r###"
     cuda by Cuda compilation tools, release 13.5, V13.5.37, sm_80, held against `cuda-ptx`: 48 operations: 40 equal, 6 stronger, 2 weaker
-      weaker    cas acquire u8 gpu: ld.relaxed.s; atom.acquire.s in a loop; asked: atom.acquire.s
-      weaker    cas seq_cst u8 gpu: fence.sc.s; ld.relaxed.s; atom.acquire.s in a loop; asked: fence.sc.s; atom.acquire.s
+      weaker    cas acquire u8 gpu: ld.relaxed.s; atom.acquire.s in a loop; expected: atom.acquire.s
+      weaker    cas seq_cst u8 gpu: fence.sc.s; ld.relaxed.s; atom.acquire.s in a loop; expected: fence.sc.s; atom.acquire.s
     48 answers
     "###);
     let said = fencepost(
@@ -251,10 +251,10 @@ fn people_are_told_what_is_not_as_strong() {
     );
     insta::assert_snapshot!(said.out.lines().take(9).collect::<Vec<_>>().join("\n"), @r###"
     c11 by Debian clang version 19.1.7 (3~deb12u1), sm_70, held against `c-ptx`: 30 operations: 4 equal, 4 stronger, 16 weaker, 6 refused
-      weaker    exchange|add|add_unused|cas acquire u32: atom.relaxed.gpu; asked: atom.acquire.sys
-      weaker    exchange|add|add_unused|cas acquire u8: ld.weak; atom.relaxed.gpu in a loop; asked: atom.acquire.sys
-      weaker    exchange|add|add_unused|cas release u32: atom.relaxed.gpu; asked: atom.release.sys
-      weaker    exchange|add|add_unused|cas release u8: ld.weak; atom.relaxed.gpu in a loop; asked: atom.release.sys
+      weaker    exchange|add|add_unused|cas acquire u32: atom.relaxed.gpu; expected: atom.acquire.sys
+      weaker    exchange|add|add_unused|cas acquire u8: ld.weak; atom.relaxed.gpu in a loop; expected: atom.acquire.sys
+      weaker    exchange|add|add_unused|cas release u32: atom.relaxed.gpu; expected: atom.release.sys
+      weaker    exchange|add|add_unused|cas release u8: ld.weak; atom.relaxed.gpu in a loop; expected: atom.release.sys
       refused   load acquire u32 u8: Cannot select: i32,ch = AtomicLoad<(load acquire (s32) from %ir.0)>
       refused   store release u32 u8: Cannot select: ch = AtomicStore<(store release (s32) into %ir.0)> Constant:i32<1>
       refused   fence acquire: Cannot select: ch = AtomicFence TargetConstant:i64<4>, TargetConstant:i64<1>
@@ -274,17 +274,17 @@ fn what_is_no_record_is_refused() {
     for (arguments, message) in [
         (
             &["--read", "kernel.ptx"][..],
-            "`kernel.ptx` is no output of compilers: its first line is not",
+            "`kernel.ptx` is not an output of `compilers`: its first line is not",
         ),
         (
             &["--read", "basic.ptx"],
-            "`basic` is no language of operations",
+            "`basic` is not a language with atomic operations",
         ),
         (&["--read", "none.ptx"], "`none.ptx`"),
         (&["--clang", "none/clang"], "`none/clang` cannot be run"),
         (&["--language", "basic"], "c11, scoped, opencl, cuda"),
         (&["--size", "7"], "7 is not in 0..=6"),
-        (&["--model", "ptx"], "without `--model`"),
+        (&["--model", "ptx"], "takes no `--model`"),
         (&["--force"], "--save"),
         (&["--format", "junit", "--read", "kernel.ptx"], "junit"),
     ] {

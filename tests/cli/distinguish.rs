@@ -114,8 +114,8 @@ fn letters_that_are_asked_for_are_said() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     let alphabet = lines[0]["alphabet"].as_str().expect("text");
     for part in [
-        "stores of what depends on all that the thread has read",
-        "branches that end a thread unless an atomic read is as the outcome says",
+        "stores of values that depend on all earlier reads of the thread",
+        "branches that end a thread unless an atomic read has the value of the outcome",
         "a barrier in all threads of a CTA, no branch before it",
     ] {
         assert!(alphabet.contains(part), "{part}: {alphabet}");
@@ -126,7 +126,7 @@ fn letters_that_are_asked_for_are_said() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     let alphabet = lines[0]["alphabet"].as_str().expect("text");
     assert!(
-        alphabet.contains("plain stores and loads of locations of their own"),
+        alphabet.contains("plain stores and loads of further locations"),
         "{alphabet}"
     );
 }
@@ -165,7 +165,7 @@ fn critical_outcomes_alone_can_be_asked_for() {
     assert_eq!(lines[0]["found"][0]["size"], 4, "{lines:?}");
     let alphabet = lines[0]["alphabet"].as_str().expect("text");
     assert!(alphabet.ends_with(
-        "outcomes that no interleaving shows, though each location alone looks like memory"
+        "only outcomes that no interleaving shows, while each location alone behaves like memory"
     ));
 }
 
@@ -185,14 +185,14 @@ fn models_that_have_nothing_in_common_are_refused() {
         ),
         (
             &["ptx", "cuda", "--mapping", "opencl-ptx"],
-            "mapping `opencl-ptx` does not speak of CUDA C++",
+            "mapping `opencl-ptx` does not map CUDA C++",
         ),
         (&["ptx", "rc12"], "there is no model `rc12`"),
         (&["none.cat", "ptx"], "cannot read `none.cat`"),
         (&["ptx", "sc", "--size", "0"], "0 is not in 1..=6"),
         (
             &["ptx", "sc", "--model", "ptx"],
-            "the models are said without `--model`",
+            "`distinguish` takes its two models as arguments, without `--model`",
         ),
         (&["ptx", "sc", "--size", "7"], "7 is not in 1..=6"),
         (
@@ -201,19 +201,19 @@ fn models_that_have_nothing_in_common_are_refused() {
         ),
         (
             &["c11", "rc11", "--with", "barrier"],
-            "C11 atomics has no barriers, which `--with barrier` asks for",
+            "`--with barrier` needs barriers, and C11 atomics has none",
         ),
         (
             &["ptx", "sc", "--with", "plain"],
-            "PTX assembly has no accesses that are not atomic besides weak ones",
+            "needs non-atomic accesses other than weak ones",
         ),
         (
             &["cuda", "cuda-17", "--with", "branch,dep"],
-            "`cuda-17` calls programs undefined, and where branches ask",
+            "`cuda-17` calls some programs undefined",
         ),
         (
             &["ptx", "--suite", "--with", "barrier"],
-            "a suite has no barriers",
+            "a suite cannot have barriers",
         ),
         (
             &["ptx", "sc", "--with", "barriers"],
@@ -221,24 +221,24 @@ fn models_that_have_nothing_in_common_are_refused() {
         ),
         (
             &["c11", "rc11", "--with", "sys"],
-            "C11 atomics has no system scope, which `--with sys` asks for",
+            "`--with sys` needs system scope, and C11 atomics has none",
         ),
         (
             &["c11", "rc11", "--with", "red"],
-            "C11 atomics has no reductions that return nothing",
+            "`--with red` needs reductions that return nothing",
         ),
         (
             &["opencl", "opencl-3.1", "--with", "surface"],
-            "has no surfaces, which `--with surface` asks for",
+            "`--with surface` needs surfaces",
         ),
         (
             &["ptx", "--suite", "--with", "red"],
-            "a suite has no reductions",
+            "a suite cannot have reductions",
         ),
         (&["ptx", "--suite", "--critical"], "cannot be used with"),
         (
             &["ptx", "sc", "--report", "junit=a.xml"],
-            "`junit` is for answers to questions",
+            "`junit` is a format of `check`",
         ),
     ] {
         let (lines, said) = distinguish(arguments);
@@ -311,7 +311,7 @@ fn a_suite_is_of_one_model() {
         (&["ptx", "sc", "-o", "x"], "cannot be used with"),
         (
             &["cuda", "--suite", "--mapping", "cuda-ptx"],
-            "not through mapping `cuda-ptx`",
+            "not behind mapping `cuda-ptx`",
         ),
     ] {
         let (lines, said) = distinguish(arguments);

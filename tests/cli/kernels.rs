@@ -1639,7 +1639,8 @@ fn buffers_of_bytes_are_whole_words_where_operations_on_words_are_atomic() {
     ];
     assert_eq!(fencepost(folder.path(), &arguments).code, Some(0));
     let said = fencepost(folder.path(), &["check", "k.toml"]);
-    let beyond = "`ld.relaxed.gpu.u32 %r1, [%rd2]` (P0, line 21 [k.ptx:10]) can access memory that no location names";
+    let beyond = "`ld.relaxed.gpu.u32 %r1, [%rd2]` (P0, line 21 [k.ptx:10]) can access memory \
+        outside every location";
     assert!(said.out.contains(beyond), "{}{}", said.out, said.err);
 }
 

@@ -62,7 +62,7 @@ fn a_race_in_a_run_that_the_model_knows_is_an_answer() {
         "{line} {human}"
     );
     assert!(
-        human.contains("P11 line") && human.contains("a run of the executor has the race"),
+        human.contains("P11 line") && human.contains("a run of the executor has this race"),
         "{human}"
     );
 }

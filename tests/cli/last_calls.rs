@@ -45,7 +45,7 @@ fn a_host_is_blocked_in_the_call_that_waits() {
         let said = said(&hangs(&[calls]), "both");
         let end = end_of(&said, "H0");
         assert!(
-            end.starts_with("H0  blocked  waits for ever: `k` does not end  line "),
+            end.starts_with("H0  blocked  waits forever: `k` does not end  line "),
             "{end}"
         );
         assert!(end.ends_with(call), "{end}");

@@ -68,9 +68,9 @@ fn limits_that_mean_nothing_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("b.toml"), SMALL).unwrap();
     for (option, expected) in [
-        ("--timeout=9223372036854775807s", "too long a time"),
-        ("--timeout=5124095576030h", "too long a time"),
-        ("--timeout=18446744073709551615ms", "too long a time"),
+        ("--timeout=9223372036854775807s", "above 100 years"),
+        ("--timeout=5124095576030h", "above 100 years"),
+        ("--timeout=18446744073709551615ms", "above 100 years"),
         ("--timeout=-1s", "a number and a unit"),
         ("--timeout=NaNs", "a number and a unit"),
         ("--timeout=1e30s", "is not a unit"),
@@ -78,10 +78,10 @@ fn limits_that_mean_nothing_are_errors() {
         ("--memory=50", "a number and a unit"),
         (
             "--memory=99999999999999999999T",
-            "more memory than there can be",
+            "exceeds every address space",
         ),
-        ("--memory=0M", "with less than 1M"),
-        ("--memory=sc", "only the machine of `run`"),
+        ("--memory=0M", "at least 1M"),
+        ("--memory=sc", "a memory by name"),
         ("--jobs=-1", "invalid value"),
         ("--jobs=99999999999999999999", "invalid value"),
         ("--bound=4294967296", "invalid value"),

@@ -142,7 +142,7 @@ fn what_a_mapping_makes_is_shown_as_a_test() {
                 "--lowered",
             ],
             2,
-            "no mapping was named that lowers a test in PTX assembly",
+            "`--mapping` must name a mapping that lowers PTX assembly",
         ),
         (
             &[
@@ -339,7 +339,7 @@ fn a_copy_of_a_model_judges_as_the_model_does() {
     ] {
         for model in [model, copy] {
             let said = fencepost(Path::new("."), &["check", test, "--model", model]);
-            let message = format!("model `{model}` does not speak of {dialect} programs");
+            let message = format!("model `{model}` does not judge {dialect} programs");
             assert!(
                 !said.out.contains("1 answer") && said.err.contains(&message),
                 "{}{}",
@@ -357,19 +357,19 @@ fn a_mapping_of_another_language_is_an_error() {
             "litmus/cuda/SB+sc.device.toml",
             "ptx",
             "opencl-ptx",
-            "mappings of CUDA C++: cuda-ptx, ",
+            "mappings from CUDA C++: cuda-ptx, ",
         ),
         (
             "litmus/cuda/SB+sc.device.toml",
             "cuda",
             "c-ptx",
-            "mappings of CUDA C++: cuda-ptx, ",
+            "mappings from CUDA C++: cuda-ptx, ",
         ),
         (
             "litmus/c11/SB+sc.toml",
             "ptx-v7.5",
             "cuda-ptx",
-            "mappings of C11 atomics: c-ptx, ",
+            "mappings from C11 atomics: c-ptx, ",
         ),
         (
             "litmus/ptx/01-coherence/CoWW.toml",

@@ -97,7 +97,7 @@ fn calls_through_tables_are_told_where_they_are_come_to() {
     for ask in ["out == 4", "out != 4"] {
         let told = asked("1=1", ask);
         assert!(
-            told[0].contains("calls a function that is not known") && told[0].contains("k.ptx:"),
+            told[0].contains("calls an unknown function") && told[0].contains("k.ptx:"),
             "{told:?}"
         );
     }
@@ -108,9 +108,9 @@ fn calls_through_tables_are_told_where_they_are_come_to() {
         .expect("a line")
         + 4;
     assert!(
-        listed.out.contains(&format!(
-            "line {line}: a call of a function that is not known"
-        )),
+        listed
+            .out
+            .contains(&format!("line {line}: a call of an unknown function")),
         "{}",
         listed.out
     );
@@ -165,12 +165,12 @@ fn a_launch_fits_its_kernel() {
         (
             ".reqnctapercluster 2",
             &["--grid", "4", "--cluster", "4"],
-            "`--cluster 2`",
+            "give `--cluster 2`",
         ),
         (
             ".explicitcluster",
             &["--grid", "4"],
-            "say how many blocks are in one: `--cluster 2`",
+            "give the number of blocks in a cluster: `--cluster 2`",
         ),
         (
             ".maxclusterrank 2",
@@ -299,7 +299,7 @@ fn a_list_has_all_refusals() {
     assert!(second.starts_with("  refused: line 20: `vadd`"), "{second}");
     assert_eq!(
         third,
-        "  refused: 2 lines, 25, 26: the mask of an election is no constant"
+        "  refused: 2 lines, 25, 26: the mask of an election is not a constant"
     );
     // Only the refusals that lowering finds.
     let said = import(
@@ -316,7 +316,7 @@ fn a_list_has_all_refusals() {
         .collect();
     assert_eq!(
         refused,
-        ["  refused: 2 lines, 25, 26: the mask of an election is no constant"],
+        ["  refused: 2 lines, 25, 26: the mask of an election is not a constant"],
         "{}",
         said.out
     );

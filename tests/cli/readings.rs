@@ -178,7 +178,7 @@ fn a_fence_of_aliases_helps_in_one_reading_and_says_so() {
         "{with}"
     );
     assert!(
-        with.contains("in the reading `alias-overlap=fenced` of the source it is, as it stands"),
+        with.contains("the reading `alias-overlap=fenced` of the source forbids it as written"),
         "{with}"
     );
     let one = "it would be forbidden, in the reading `alias-overlap=fenced` of the source, with\n    `fence.proxy.alias` before `ld.acquire.gpu r0, g`";

@@ -132,7 +132,7 @@ fn check_says_who_carries_runs_out() {
     has(
         &said.err,
         &[
-            "1 test expects something of runs of the executor alone",
+            "1 test expects only runs of the executor",
             "`fencepost run`",
         ],
     );
@@ -274,7 +274,7 @@ fn a_schedule_of_another_test_is_no_input() {
     assert_eq!(other.code, Some(2), "{}", other.out);
     has(
         &other.out,
-        &["the recorded schedule is of another program, that of test `MP`"],
+        &["the recorded schedule belongs to another program, of test `MP`"],
     );
     write("c.json", "{ \"version\": 1 }");
     let broken = fencepost(
@@ -282,7 +282,7 @@ fn a_schedule_of_another_test_is_no_input() {
         &["run", "a.toml", "--schedule", "replay:c.json"],
     );
     assert_eq!(broken.code, Some(2));
-    has(&broken.err, &["`c.json` is no recorded schedule"]);
+    has(&broken.err, &["`c.json` is not a recorded schedule"]);
     let text = fs::read_to_string(folder.path().join("a.json")).expect("there");
     write(
         "d.json",
@@ -359,7 +359,7 @@ fn an_outcome_that_the_model_forbids_is_a_defect_that_can_be_seen_again() {
         ];
         let said = fencepost(folder.path(), &[&fixed[..], &arguments].concat());
         assert_eq!(said.code, Some(70), "{}\n{}", said.out, said.err);
-        let law = "the executor shows what the model forbids: P1:r0 = 1, P1:r1 = 0";
+        let law = "the executor shows outcomes that the model forbids: P1:r0 = 1, P1:r1 = 0";
         has(&said.out, &["FORBIDDEN", &format!("DEFECT: {law}")]);
         has(
             &said.err,

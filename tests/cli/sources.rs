@@ -246,12 +246,12 @@ fn a_launch_that_does_not_fit_is_told_at_its_place() {
     );
     with(
         "block_sum<<<2, 4>>>(in[8], &ou[1], 8)",
-        &["there is no buffer `ou`"],
+        &["binds a buffer `ou`"],
     );
     with("block_sun<<<2, 4>>>()", &["did you mean `block_sum`?"]);
     with(
         "block_sum<<<2>>>()",
-        &["this is no launch", "kernel<<<2, 64>>>"],
+        &["this is not a launch", "kernel<<<2, 64>>>"],
     );
     let text = format!("// fencepost: fill<<<1, 2>>>(p[2])\n{REDUCE}");
     fs::write(folder.path().join("line.cu"), text).expect("writable");
@@ -273,7 +273,7 @@ fn too_many_threads_become_fewer_and_that_is_said() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(
         said.out
-            .contains("has 16384 threads, more than are decided one by one"),
+            .contains("has 16384 threads, too many to decide one by one"),
         "{}",
         said.out
     );

@@ -331,7 +331,7 @@ fn every_race_has_two_accesses_to_one_place_and_a_remedy() {
                     && fault.events[0].event.thread != fault.events[1].event.thread,
                 "{name}"
             );
-            let text = match fault.remedy.expect("was looked for") {
+            let text = match fault.remedy.expect("folders searched") {
                 Remedy::Changes(changes) => {
                     assert!(
                         !changes.is_empty(),

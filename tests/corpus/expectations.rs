@@ -51,7 +51,7 @@ const IMPLIED: &[(&str, &str)] = &[
     ),
     (
         "Well-Formedness",
-        "a cycle in base causality is no schedule; barriers and communication exclude it",
+        "a cycle in base causality is not a schedule; barriers and communication exclude it",
     ),
 ];
 

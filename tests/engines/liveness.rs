@@ -444,7 +444,8 @@ fn a_hang_is_explained() {
         (1, "L: ld.relaxed.gpu r0, x; bne r0, 1, L"),
     ]);
     let (circle, lines) = picture(&ends(&test, ProgressModel::Fair));
-    let told = "P1 line 10 waits for x == 1 (P0 line 7 wrote it, and is not seen) -> nobody writes it any more";
+    let told = "P1 line 10 waits for x == 1 (P0 line 7 wrote it, and is not seen) -> no thread \
+        writes it any more";
     assert_eq!((circle, lines), (false, vec![told.to_owned()]));
 
     let test = program(&[(0, "L: atom.relaxed.gpu.exch r0, x, 1; bne r0, 2, L")]);

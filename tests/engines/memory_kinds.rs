@@ -131,7 +131,10 @@ fn first_values_of_variables_at_program_scope_are_constants() {
         )
     };
     let found = program_scope(&memory("&b"), "", "int r = 1;");
-    assert_eq!(found, ["program-scope: the address of `b` is no constant"]);
+    assert_eq!(
+        found,
+        ["program-scope: the address of `b` is not a constant"]
+    );
     assert_eq!(program_scope(&memory("&x"), "", "int r = 1;"), [""; 0]);
 }
 

@@ -221,7 +221,8 @@ fn what_cannot_stand_there_is_told_with_its_line() {
         "kernels are in PTX here; with `dialect = \"cuda\"`, they are in CUDA C++, as the host is";
     let calls = "kernels are in PTX here, and only `[[host]]` threads call the runtime";
     let own = "the host of a test in PTX is in CUDA C++: only kernels are in PTX";
-    let theirs = "this reads as PTX: with `dialect = \"ptx\"`, kernels are in PTX, and the host stays CUDA C++";
+    let theirs =
+        "this looks like PTX: with `dialect = \"ptx\"`, kernels are in PTX, the host in CUDA C++";
     let operand = |line: u32, found: &str, help: &str| {
         format!("syntax {line}: expected an operand, found `{found}` [expected an operand] {help}")
     };
@@ -249,10 +250,11 @@ fn what_cannot_stand_there_is_told_with_its_line() {
             first(&text("cuda", KERNEL, HOST)),
             format!("c-syntax 10: this does nothing [expected an assignment or a call] {theirs}"),
         ),
-        (ptx(KERNEL, "ld.weak r0, x"), format!("c-syntax 14: `r0` cannot stand here [expected `;`] {own}")),
+        (ptx(KERNEL, "ld.weak r0, x"), format!("c-syntax 14: `r0` is not allowed here [expected \
+            `;`] {own}")),
         (
             ptx(KERNEL, "clFinish(s);"),
-            "unknown-function 14: there is no call `clFinish` here [expected a call of CUDA's runtime] -"
+            "unknown-function 14: there is no call `clFinish` here [expected a call of the CUDA runtime] -"
                 .to_string(),
         ),
         (
@@ -271,12 +273,13 @@ fn what_cannot_stand_there_is_told_with_its_line() {
         (
             after("v = 1;"),
             "wrong-space 15: `v` is shared memory, of which each CTA has its own \
-             [neither the host nor a copy reaches it] copy what the host needs to global memory in the kernel"
+             [neither the host nor a copy reaches it] let the kernel copy the values that the \
+             host needs to global memory"
                 .to_string(),
         ),
         (
             first(&through),
-            "missing-type 15: `x` needs a type [the type is known from accesses through registers alone] \
+            "missing-type 15: `x` needs a type [only accesses through registers show the type] \
              declare it, for example `x = { type = \"u32\" }`"
                 .to_string(),
         ),

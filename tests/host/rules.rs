@@ -359,7 +359,7 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
         ),
         (
             cl(&format!("clWaitForEvents({{e}});\n{launch}")),
-            "null-event 1: `e` is no event yet [e]",
+            "null-event 1: `e` is not an event yet [e]",
         ),
         (
             cl(&format!("{launch}\nclWaitForEvents({{ee}});")),
@@ -393,7 +393,7 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
         ),
         (
             cl(&format!("{launch}\nclSetUserEventStatus(e, CL_COMPLETE);")),
-            "wrong-operand 2: this is no user event [e]",
+            "wrong-operand 2: this is not a user event [e]",
         ),
         (
             cl("clFinsh(q);"),
@@ -472,7 +472,7 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
         ),
         (
             cu("cudaStreamQuery(s + 1);"),
-            "wrong-operand 1: `s + 1` cannot stand here [s + 1]",
+            "wrong-operand 1: `s + 1` is not allowed here [s + 1]",
         ),
         (
             cu("cudaStreamDestroy(s);\nint r = cudaStreamQuery(s);"),
@@ -484,7 +484,7 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
         ),
         (
             cl("clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, {e}, &e);"),
-            "null-event 1: `e` is no event yet [e]",
+            "null-event 1: `e` is not an event yet [e]",
         ),
         (
             cl(&format!(
@@ -531,7 +531,7 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
         ),
         (
             cl(&format!("{launch}\nclSetEventCallback(e, CL_QUEUED, f);")),
-            "wrong-operand 2: `CL_QUEUED` cannot stand here [CL_QUEUED]",
+            "wrong-operand 2: `CL_QUEUED` is not allowed here [CL_QUEUED]",
         ),
         (
             cl("barrier(CLK_GLOBAL_MEM_FENCE);"),
@@ -567,7 +567,8 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
         ),
         (
             cu("cudaMemcpy(x, d, sizeof(int), cudaMemcpyHostToDevice);"),
-            "wrong-operand 1: this memory is of a GPU, for `cudaMemcpyHostToDevice` it is the host's [d]",
+            "wrong-operand 1: this memory belongs to a GPU, and `cudaMemcpyHostToDevice` needs \
+            memory of the host [d]",
         ),
         (
             cu("cudaMemcpy(x, d, sizeof(int), cudaMemcpyDeviceToDevice);"),

@@ -536,7 +536,7 @@ fn readings_are_options_that_choose_one() {
         (
             expect("readings.async-fence.path = 'allowed'"),
             "conflicting-keys",
-            "expected `reachability` beside it",
+            "expected `reachability` with it",
         ),
         (
             expect(&format!("{asked}\nreadings.asyncfence.path = 'allowed'")),

@@ -306,7 +306,7 @@ fn read(opcode: &str) -> CompiledInstr {
             break;
         }
     }
-    unread("it is no access and no fence", opcode)
+    unread("it is neither an access nor a fence", opcode)
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ impl Compiler {
                 arch: arch.map_or_else(|| oldest(family, path), str::to_owned),
             }),
             None => Err(format!(
-                "`{} --version` does not say what it is",
+                "`{} --version` printed no version of a known compiler",
                 path.display()
             )),
         }

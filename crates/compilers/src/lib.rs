@@ -180,7 +180,7 @@ impl CompilerReport {
         mapping.current = false;
         let (compiler, language) = (&self.record.compiler, self.record.language.row().name);
         mapping.doc = format!(
-            "what {compiler} made of {language}; where it made nothing, as in {}",
+            "the instructions that {compiler} printed for {language}; the others as in {}",
             self.mapping.name
         );
         mapping.sources = vec![format!("the output of {}", self.record.compiler)];

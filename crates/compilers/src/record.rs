@@ -102,12 +102,12 @@ impl CompilerRecord {
         let head = text.lines().next().and_then(|line| line.strip_prefix(HEAD));
         let (language, compiler) = head.and_then(|head| head.split_once("; ")).ok_or_else(|| {
             format!(
-                "its first line is not `{HEAD}LANGUAGE; COMPILER`: `fencepost compilers --save` \
-                 writes such files"
+                "its first line is not `{HEAD}LANGUAGE; COMPILER`; `fencepost compilers --save` \
+                writes such files"
             )
         })?;
         let known = SourceLanguage::named(language)
-            .ok_or_else(|| format!("`{language}` is no language of operations"))?;
+            .ok_or_else(|| format!("`{language}` is not a language with atomic operations"))?;
         let refused = text
             .lines()
             .filter_map(|line| line.strip_prefix(REFUSED)?.split_once(": "))
@@ -190,7 +190,7 @@ mod tests {
             ("// fencepost compilers: c11", "first line"),
             (
                 "// fencepost compilers: fortran; gfortran",
-                "`fortran` is no language",
+                "`fortran` is not a language",
             ),
         ] {
             let error = CompilerRecord::read(text).unwrap_err();

@@ -414,7 +414,7 @@ impl WorkGroup<'_> {
             let end = label(range.end);
             text += &match &instr.op {
                 // Kernels cannot express instructions that end the program.
-                op if op.aborts() => return Err(refuse("what ends the program")),
+                op if op.aborts() => return Err(refuse("an instruction that ends the program")),
                 Op::Branch { cond, target } => {
                     language.jump(t, cond, &label(*target), (*target <= at).then_some(&end))
                 }
@@ -430,10 +430,11 @@ impl WorkGroup<'_> {
                     );
                     let (part, among) = last
                         .next_back()
-                        .ok_or_else(|| refuse("a value that nobody handed over"))?;
+                        .ok_or_else(|| refuse("a value that no lane handed over"))?;
                     // A value from a missing lane was never written: such programs are undefined.
                     let mate = self.mates(t, among).get(usize::from(*lane)).copied();
-                    let mate = mate.ok_or_else(|| refuse("a value of nobody"))?;
+                    let mate =
+                        mate.ok_or_else(|| refuse("a value of a lane that does not exist"))?;
                     Ok(language.take(ThreadRegister(t, *dst), self.slot(part, mate)))
                 }
                 Op::Choice { dst, .. } => language.assign(ThreadRegister(t, *dst), &Expr::Const(0)),

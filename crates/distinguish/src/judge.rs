@@ -96,8 +96,8 @@ impl Judge {
             && some(|e| e.adds || e.tied && e.writes, &learnt)
         {
             return Err(format!(
-                "`{}` calls programs undefined, and where branches ask for values that depend on \
-                 others it is not worked out which",
+                "`{}` calls some programs undefined; the search cannot tell which, if a branch \
+                tests a value that depends on other values",
                 judged.model.name
             ));
         }

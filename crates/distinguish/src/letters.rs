@@ -51,7 +51,7 @@ impl Further {
             Further::Reduce => (row.proxies, "reductions that return nothing"),
             Further::Alias => (row.proxies, "virtual aliases"),
             Further::Surface => (row.proxies, "surfaces"),
-            Further::Plain => (!row.weak, "accesses that are not atomic besides weak ones"),
+            Further::Plain => (!row.weak, "non-atomic accesses other than weak ones"),
             Further::Depend | Further::Branch => (true, "dependencies"),
             Further::Barrier => (barrier(dialect).is_some(), "barriers"),
         };
@@ -508,15 +508,15 @@ impl Alphabet {
             ));
         }
         if self.has(InstrKind::PlainRead) {
-            text.push("plain stores and loads of locations of their own".to_owned());
+            text.push("plain stores and loads of further locations".to_owned());
         }
         let tied = |kind| self.letters.iter().any(|l| l.tied && l.kind == kind);
         if tied(InstrKind::Write) {
-            text.push("stores of what depends on all that the thread has read".to_owned());
+            text.push("stores of values that depend on all earlier reads of the thread".to_owned());
         }
         if tied(InstrKind::Read) {
             text.push(
-                "branches that end a thread unless an atomic read is as the outcome says"
+                "branches that end a thread unless an atomic read has the value of the outcome"
                     .to_owned(),
             );
         }

@@ -101,7 +101,7 @@ pub(crate) fn check(test: &LitmusTest, model: &Model) -> Result<(), Reason> {
     let values = model.values.0 as usize;
     for (at, free) in model.free.iter().enumerate() {
         if free.shape == FreeShape::Function && at != values {
-            let what = format!("free function `{}` besides `values`", free.name);
+            let what = format!("a free function `{}` other than `values`", free.name);
             return Err(Reason::Unsupported(what));
         }
     }

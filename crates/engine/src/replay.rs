@@ -237,7 +237,7 @@ pub fn check(
     }
     let mut eval = Eval::new(&facts.sk, &known);
     if eval.cond(query.require) != Some(true) {
-        return Err("it does not meet the condition asked for".to_string());
+        return Err("it does not satisfy the condition of the question".to_string());
     }
     for (p, truth) in &query.props {
         let holds = eval::prop(p, &mut |atom| {

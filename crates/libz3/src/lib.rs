@@ -20,9 +20,8 @@
 /// Error: libz3 cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "libz3 cannot be loaded: {0}; it is looked for beside the program, in ../lib/fencepost from \
-    there, where the build found \
-     it, and where LD_LIBRARY_PATH says"
+    "libz3 cannot be loaded: {0}; places searched: the folder of the program, ../lib/fencepost \
+    from there, the build's libz3, LD_LIBRARY_PATH"
 )]
 pub struct MissingLibrary(
     /// The loader's message.

@@ -151,7 +151,7 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Mismatc
         if !texts.clone().any(|text| text.contains(why)) {
             let all: Vec<&str> = texts.map(String::as_str).collect();
             unmet.lacking.push(format!(
-                "expected the reason `{why}`, and there is: {}",
+                "expected the reason `{why}`, found: {}",
                 all.join(" | ")
             ));
         }
@@ -168,7 +168,7 @@ impl Mismatch {
             Some("finished") if !stops.is_empty() => {
                 let (n, why) = (stops.len(), stops.join(" | "));
                 self.against.push(format!(
-                    "expected every run to finish, but {n} kinds of them: {why}"
+                    "expected every run to finish, but runs end in {n} other ways: {why}"
                 ));
             }
             Some("finished") if seen.ended.finished == 0 => {
@@ -177,7 +177,7 @@ impl Mismatch {
             Some(how) if how != "finished" && !seen.stops.iter().any(|s| s.how.name() == how) => {
                 let finished = seen.ended.finished;
                 let why = format!(
-                    "expected a run to end by {how}: {finished} finished; {}",
+                    "expected a run to end by {how}; {finished} finished, and others: {}",
                     stops.join(" | ")
                 );
                 self.lacking.push(why);
@@ -198,7 +198,7 @@ impl Mismatch {
         let language = run.memory == Some("language") && dialect_races(test);
         match run.race {
             Some("racy") if races.is_empty() => self.lacking.push(format!(
-                "expected a race, and {} runs have none",
+                "expected a race; the {} runs have none",
                 seen.judged
             )),
             Some("race-free") if !races.is_empty() => {
@@ -206,7 +206,7 @@ impl Mismatch {
                     .push(format!("expected no race: {}", races.join(" | ")));
             }
             Some("race-free") if seen.judged == 0 && !language => {
-                self.lacking.push("no run was looked at for races".into());
+                self.lacking.push("no run was searched for races".into());
             }
             _ => {}
         }

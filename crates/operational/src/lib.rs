@@ -152,7 +152,7 @@ pub fn faults(
         ),
         (
             left_open && verdict(&undefined) == Some(Verdict::Defined),
-            "what implementations settle",
+            "implementation-defined behaviour",
             "defined",
         ),
     ];
@@ -360,11 +360,11 @@ pub fn replay(
     options: &RunOptions,
 ) {
     if simt::elements::has_vectors(test) {
-        held.left_out = Some("vectors, whose elements a run has in some order");
+        held.left_out = Some("vectors: a run accesses their elements in one order of many");
         return;
     }
     if test.program.asynchronous().is_some() {
-        held.left_out = Some("asynchronous operations, whose accesses are in no thread");
+        held.left_out = Some("asynchronous operations: their accesses belong to no thread");
         return;
     }
     if accesses(test, limits.bound_of(test)) > MANY_ACCESSES {
@@ -396,7 +396,7 @@ pub fn replay(
             match (run.outcomes.as_slice(), &facts) {
                 ([seen], Some(facts)) => trial::try_run(facts, &run.events, &seen.state),
                 ([seen], None) => try_straight(test, model, &run.events, &seen.state, deadline),
-                _ => Err("it does not come to an end again".into()),
+                _ => Err("the replayed run does not end".into()),
             }
         });
         match tried {

@@ -123,10 +123,10 @@ fn proved(
     race: &Race,
     deadline: Instant,
 ) -> Result<Fault, String> {
-    let left_out = |why: &str| format!("the run was not put before the model: {why}");
+    let left_out = |why: &str| format!("the model was not asked about the run: {why}");
     if options.memory.knows_races() {
         return Err(left_out(
-            "a memory of a language keeps no order of all writes",
+            "the memory of a source language has no order of all writes",
         ));
     }
     let options = &RunOptions {
@@ -135,7 +135,7 @@ fn proved(
     };
     let run = simt::replay(test, options, &race.schedule)?;
     let [seen] = run.outcomes.as_slice() else {
-        return Err(left_out("it does not come to its end"));
+        return Err(left_out("the run does not end"));
     };
     if !passes(test, &seen.state) {
         return Err(left_out("the test's filter excludes it"));
@@ -149,7 +149,7 @@ fn proved(
     };
     if facts.rivals.is_some() {
         return Err(
-            "the setting `same-value=benign` asks of every execution, and this is one".to_owned(),
+            "`same-value=benign` depends on all executions, and a run is only one".to_owned(),
         );
     }
     let flags: Vec<usize> = (0..model.flags.len())

@@ -25,13 +25,13 @@ use super::straight::way;
 /// If there is none.
 pub(super) fn settled(test: &LitmusTest, events: &[RunEvent]) -> Result<LitmusTest, &'static str> {
     if test.program.host.is_some() {
-        return Err("a host program, whose calls come in some order");
+        return Err("a host program: its calls run in one order of many");
     }
     if test.program.asynchronous().is_some() {
-        return Err("asynchronous operations, whose accesses are in no thread");
+        return Err("asynchronous operations: their accesses belong to no thread");
     }
     if simt::elements::has_vectors(test) || test.program.of_several_cells().is_some() {
-        return Err("accesses to several cells, which a run carries out in some order");
+        return Err("accesses to several cells: a run accesses these in one order of many");
     }
     let memory = Memory::new(&test.program);
     if memory
@@ -40,7 +40,7 @@ pub(super) fn settled(test: &LitmusTest, events: &[RunEvent]) -> Result<LitmusTe
         .enumerate()
         .any(|(i, cell)| cell.memory.0 as usize != i)
     {
-        return Err("aliases, of which a run does not tell which was used");
+        return Err("aliases: a run does not record which name an access used");
     }
     let mut new = test.clone();
     (new.condition, new.filter) = (None, None);
@@ -107,13 +107,13 @@ fn code<'e>(
         }
     }
     if events.next().is_some() {
-        Err("a run whose accesses came out of order")
+        Err("a run with accesses out of program order")
     } else {
         Ok(code)
     }
 }
 
-const LOST: &str = "a run whose accesses were not all written down";
+const LOST: &str = "a run with unrecorded accesses";
 
 /// The events of one execution of an instruction.
 struct InstrEvents<'e> {

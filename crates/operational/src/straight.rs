@@ -34,7 +34,7 @@ pub(super) fn straight(test: &LitmusTest, events: &[RunEvent]) -> Result<LitmusT
         i.op.barrier()
             .is_some_and(|b| !matches!(b.naming, BarrierNaming::Counted { .. }))
     }) {
-        return Err("loops beside barriers whose members are counted in the code");
+        return Err("loops in programs with barriers that compute their members");
     }
     let mut new = test.clone();
     let mut steps = 0;
@@ -66,7 +66,7 @@ pub(super) fn way(
         ) {
             (None, _) => false,
             (_, Some((at, taken))) if at == pc => taken,
-            _ => return Err("a run whose branches were not written down"),
+            _ => return Err("a run with unrecorded branches"),
         };
         if way.len() > MAX_STEPS {
             return Err("a run of more than 2,000 instructions");

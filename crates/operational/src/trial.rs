@@ -44,9 +44,7 @@ pub(super) fn try_run(
     let (sk, model) = (&facts.sk, facts.task.model);
     assert!(!sk.has_loops, "loops are unrolled by the run itself");
     if facts.needed.is_some() {
-        return Ok(ReplayResult::LeftOut(
-            "values that are too many to be listed",
-        ));
+        return Ok(ReplayResult::LeftOut("values too many to list"));
     }
     if sk.pool.choice_count() > 0 {
         return Ok(ReplayResult::LeftOut("barriers with free choices"));
@@ -300,7 +298,7 @@ fn finals(
                 && co.successors(w).next().is_none()
                 && eval.value(w) == Some(wanted)
         });
-        finals.push((cell, last.ok_or("a final value is that of no last write")?));
+        finals.push((cell, last.ok_or("no last write has the final value")?));
     }
     Ok(finals)
 }

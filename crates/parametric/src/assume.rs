@@ -1,4 +1,4 @@
-//! What a file assumes of a launch, as text: `n <= 1024 && blockDim.x % 32 == 0`.
+//! Reads the assumptions of a file about a launch: `n <= 1024 && blockDim.x % 32 == 0`.
 //!
 //! Names are arguments and coordinates; operators and their precedence are those of C, over
 //! integers that do not overflow.
@@ -151,7 +151,7 @@ impl AssumptionParser<'_> {
         if word.starts_with(|c: char| c.is_ascii_digit()) {
             return match word.parse() {
                 Ok(v) => Ok(self.terms.int(v)),
-                Err(_) => Err(format!("`{word}` is no number")),
+                Err(_) => Err(format!("`{word}` is not a number")),
             };
         }
         self.name(word)
@@ -171,7 +171,7 @@ impl AssumptionParser<'_> {
             };
         }
         let known = self.names.get(&name).copied();
-        known.ok_or_else(|| format!("there is no `{name}` among arguments and coordinates"))
+        known.ok_or_else(|| format!("`{name}` is neither an argument nor a coordinate"))
     }
 }
 

@@ -334,8 +334,8 @@ impl Proof<'_> {
             let (text, _) = integers::question(&mut run.terms, &all);
             if ask(&text, self.limits.question, Wanted::Nothing) == Said::No {
                 return Err(match n {
-                    0 => "no launch satisfies what is assumed of it".into(),
-                    _ => "what is known of the loops cannot hold".into(),
+                    0 => "no launch satisfies the assumptions".into(),
+                    _ => "the facts about the loops contradict each other".into(),
                 });
             }
         }

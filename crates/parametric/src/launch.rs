@@ -1,4 +1,4 @@
-//! Launches: what a thread's registers begin with, and what holds of its coordinates.
+//! Launches: the first values of a thread's registers, and the facts about its coordinates.
 //!
 //! # Assumptions
 //! - A launch that is left open has blocks of at most 1,024 threads, and fewer than 2^31 threads

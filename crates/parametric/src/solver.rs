@@ -1,4 +1,4 @@
-//! The solver, asked in SMT-LIB: the only file that names it.
+//! Runs the solver on questions in SMT-LIB: the only file that names it.
 //!
 //! # Invariants
 //! - A question that is not answered in its time is [`Said::Unknown`], never a no.

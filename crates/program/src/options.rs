@@ -67,7 +67,7 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "failed-cas",
         values: &["none", "write"],
-        doc: "what a failed compare-and-swap writes: nothing, or the old value",
+        doc: "whether a failed compare-and-swap writes nothing or the old value",
         unspoken: None,
         told: false,
         reading: None,
@@ -101,8 +101,8 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "same-value",
         values: &["racy", "benign"],
-        doc: "of property `race`, two writes that nothing orders and that store the same value in \
-            every execution: a race, as by the text, or none",
+        doc: "for the property `race`, two unordered writes that store the same value in every \
+            execution: a race, as the text says, or none",
         unspoken: None,
         told: true,
         reading: None,
@@ -110,7 +110,7 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "b128",
         values: &["single", "split"],
-        doc: "what a strong access of 128 bits is: one, or two of 64 bits each, in no order",
+        doc: "a strong access of 128 bits: one access, or two unordered accesses of 64 bits each",
         unspoken: None,
         told: false,
         reading: Some(SourceReading {
@@ -127,9 +127,8 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "tearing",
         values: &["cells", "none"],
-        doc: "what a weak access to several cells reads: of each cell what was written there, or \
-              no cell of a write without the \
-              others of it",
+        doc: "whether a weak access to several cells can read only a part of a write (cells), or \
+            reads it whole (none)",
         unspoken: None,
         told: false,
         reading: Some(SourceReading {
@@ -147,9 +146,8 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "mbarrier",
         values: &["phase", "chain"],
-        doc: "what makes an arrival at an mbarrier object synchronize with a wait: its phase, or \
-              a chain of operations on the \
-              object of which each link is morally strong",
+        doc: "an arrival at an mbarrier object synchronizes with a wait through its phase, or \
+            through a chain of operations with morally strong links",
         unspoken: None,
         told: false,
         reading: Some(SourceReading {
@@ -178,10 +176,9 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "async-fence",
         values: &["path", "cta", "thread", "letter"],
-        doc: "what `fence.proxy.async` brings together: accesses with it anywhere on the way \
-              between them; those of its CTA with \
-              what is ordered; the generic ones of its thread with what is ordered; those of its \
-              thread",
+        doc: "the accesses that `fence.proxy.async` orders: any with the fence on the path \
+            between them; those of its CTA with ordered ones; generic ones of its thread with \
+            ordered ones; those of its thread",
         unspoken: None,
         told: false,
         reading: Some(SourceReading {
@@ -199,10 +196,9 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "async-home",
         values: &["issuer", "destination", "cluster", "one"],
-        doc: "which accesses of the async proxy are of one place, and need no fence among \
-              themselves: those begun in one CTA, those that \
-              write shared memory of one CTA (or, writing none, are begun there), those begun in \
-              one cluster, or all",
+        doc: "accesses of the async proxy that need no fence between them: those begun in one \
+            CTA; those that write shared memory of one CTA (or write none and begin there); those \
+            begun in one cluster; all",
         unspoken: None,
         told: false,
         reading: Some(SourceReading {
@@ -217,8 +213,8 @@ pub const OPTIONS: &[Row] = &[
     Row {
         name: "read-wait",
         values: &["completes", "strict"],
-        doc: "whether `cp.async.bulk.wait_group.read` is followed by the proxy fence that comes \
-            with completion, for what was read",
+        doc: "whether `cp.async.bulk.wait_group.read` brings the proxy fence of completion for \
+            the memory that the copies read",
         unspoken: None,
         told: false,
         reading: Some(SourceReading {
@@ -246,8 +242,7 @@ pub const OPTIONS: &[Row] = &[
         name: "alias-overlap",
         values: &["letter", "fenced"],
         doc: "whether accesses of one location through different addresses can be morally strong: \
-              never, or if a fence of aliases \
-              stands between them",
+              never, or if a fence of aliases is between them",
         unspoken: None,
         told: false,
         reading: Some(SourceReading {

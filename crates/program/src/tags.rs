@@ -1,4 +1,4 @@
-//! Tags: what a model may see of an instruction.
+//! Defines tags: the properties of an instruction that a model sees.
 //!
 //! A dialect attaches tags when it lowers an instruction. Each tag becomes a set of events, which
 //! has the tag's name in every model. [`Tag`] is the one list: a tag that it lacks does not exist.
@@ -80,11 +80,11 @@ tags! {
     Object "OBJECT" (Several, Built)
         "CUDA: an operation of a barrier, latch, semaphore or vote of the library";
     Misuse "MISUSE" (Several, Built)
-        "CUDA, PTX: an operation on an object whose precondition does not hold; orders nothing";
+        "CUDA, PTX: an operation on an object that breaks its precondition; it orders nothing";
     Aligned "ALIGNED" (Ptx, Built)
         "PTX: an instruction that all threads of a warp must execute together";
     Lanes "LANES" (Ptx, Unbuilt)
-        "PTX: an aligned instruction of the lanes of a warp that is no barrier";
+        "PTX: an aligned instruction of the lanes of a warp, other than a barrier";
     Mbarrier "MB" (Ptx, Unbuilt) "PTX: either half of an operation on an mbarrier object";
     MbarrierArrive "MBA" (Ptx, Built) "PTX: an arrival at an mbarrier object, the write half";
     MbarrierWait "MBW" (Ptx, Built)
@@ -99,16 +99,17 @@ tags! {
     CommitGroup "CG" (Ptx, Unbuilt) "PTX: asynchronous copies become a group";
     WaitGroup "GW" (Ptx, Unbuilt) "PTX: a wait for groups of asynchronous copies";
     WaitGroupRead "GR" (Ptx, Unbuilt)
-        "PTX: a wait until groups of asynchronous copies have read what they copy";
+        "PTX: a wait until groups of asynchronous copies have read their sources";
     Bulk "BULK" (Several, Built)
-        "PTX: of bulk copies, whose groups are their own: they become a group, or are waited for";
+        "PTX: bulk copies become a group, or a wait for such groups (other copies have separate \
+        groups)";
     MbarrierBytes "MBT" (Ptx, Built)
-        "PTX: bytes that an asynchronous copy has brought are taken off an mbarrier object, the \
-         write half";
+        "PTX: an mbarrier object counts the bytes that an asynchronous copy brought, the write \
+        half";
     Rmw "RMW" (Several, Built) "either half of a read-modify-write";
     Wgmma "WGMMA" (Several, Built)
-        "PTX: of matrix instructions of a warpgroup: their reads, the groups that they become, \
-         waits for these";
+        "PTX: reads by matrix instructions of a warpgroup, the groups of these instructions, \
+        waits for the groups";
     WgmmaFence "WGF" (Ptx, Unbuilt) "PTX: `wgmma.fence`";
     LaunchControl "CLC" (Ptx, Built)
         "PTX: a response of `clusterlaunchcontrol.try_cancel` is written";
@@ -150,7 +151,7 @@ tags! {
     Map "MAP" (Several, Built) "OpenCL: accesses of a command that maps memory to the host";
     Unmap "UNMAP" (Several, Built) "OpenCL: accesses of a command that ends a mapping";
     Capped "CAPPED" (Several, Built)
-        "OpenCL: what reaches no further than its work-group in local memory";
+        "OpenCL: an operation with an effect on local memory only within its work-group";
 }
 
 impl Tag {

@@ -133,20 +133,22 @@ impl AdviceReport {
         let least = self.cheapest.unwrap_or(cost);
         let mut text = match self.verdict {
             AdviceVerdict::Minimal if !self.least => {
-                format!("nothing can be weaker where it stands: cost {cost}")
+                format!("no part of the program can be weaker: cost {cost}")
             }
-            AdviceVerdict::Minimal => format!("nothing is stronger than it must be: cost {cost}"),
+            AdviceVerdict::Minimal => {
+                format!("no order, scope or fence is stronger than needed: cost {cost}")
+            }
             AdviceVerdict::OverSynchronised => {
-                format!("over-synchronised: cost {cost}, where {least} is enough")
+                format!("over-synchronised: cost {cost}, and {least} suffices")
             }
             AdviceVerdict::Repaired => {
-                format!("not as expected, and it would be with this: cost {least}, now {cost}")
+                format!("not as expected; this change repairs it: cost {least}, now {cost}")
             }
             AdviceVerdict::BeyondRepair => {
-                "not as expected, and no order, scope or fence makes it so".to_owned()
+                "not as expected, and no order, scope or fence repairs it".to_owned()
             }
             AdviceVerdict::NothingToKeep => {
-                return "nothing is expected of it that could be lost".to_owned();
+                return "the test has no expectation that a weaker program could break".to_owned();
             }
             AdviceVerdict::Undecided => {
                 let reason = self.reason.as_deref().unwrap_or("the search was given up");
@@ -157,7 +159,7 @@ impl AdviceReport {
         text += &format!(" ({programs} program{s} decided");
         if self.undecided > 0 {
             text += &format!(
-                ", {} of them undecided and counted as failing",
+                ", {} of them undecided, which count as failing",
                 self.undecided
             );
         }
@@ -242,9 +244,7 @@ pub(super) fn human(
                     .iter()
                     .try_for_each(|part| say(format!("    {}", part.says())))?;
             }
-            None => say(format!(
-                "  {part}: what would be without it was not found out"
-            ))?,
+            None => say(format!("  {part}: undecided whether the program needs it"))?,
         }
     }
     Ok(())

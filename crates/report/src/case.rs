@@ -350,9 +350,8 @@ fn help(line: &AnswerLine, status: QueryStatus) -> Option<String> {
         }
         (QueryStatus::Unmet, ..) => {
             let explained = answer.explanation.as_deref().and_then(explanation::remedy);
-            let blessed = || {
-                "if the model is right, `--bless` writes what was decided into the test".to_owned()
-            };
+            let blessed =
+                || "if the model is right, `--bless` writes this answer into the test".to_owned();
             explained
                 .or_else(|| line.fault().and_then(remedy))
                 .or_else(|| Some(blessed()))
@@ -365,7 +364,7 @@ fn help(line: &AnswerLine, status: QueryStatus) -> Option<String> {
                 "undefined = \"undefined\""
             };
             remedy(fault)
-                .or_else(|| Some(format!("if that is meant, let the test expect `{word}`")))
+                .or_else(|| Some(format!("if this is intended, let the test expect `{word}`")))
         }
         _ => None,
     }

@@ -189,7 +189,7 @@ pub(super) fn human(
         )?;
         match operation.verdict {
             Refused | Equal => writeln!(out)?,
-            _ => writeln!(out, "; asked: {}", operation.asked)?,
+            _ => writeln!(out, "; expected: {}", operation.asked)?,
         }
     }
     Ok(())

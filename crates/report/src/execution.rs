@@ -129,7 +129,7 @@ pub(crate) fn picture(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()>
         if circle {
             "they wait in a circle:"
         } else {
-            "who waits for whom:"
+            "which thread waits for which:"
         }
     )?;
     lines

@@ -50,7 +50,7 @@ pub(super) fn human(out: &mut dyn Write, explanation: &Explanation, whole: bool)
     if !explanation.impossible.is_empty() {
         writeln!(
             out,
-            "  no execution at all comes to {}, whatever the axioms",
+            "  no execution, consistent or not, reaches {}",
             explanation.impossible.join(", ")
         )?;
     }
@@ -61,14 +61,17 @@ pub(super) fn human(out: &mut dyn Write, explanation: &Explanation, whole: bool)
         self::missing(out, missing, whole)?;
     }
     if let Some(reason) = &explanation.given_up {
-        writeln!(out, "  {DIM}not everything was found out: {reason}{DIM:#}")?;
+        writeln!(out, "  {DIM}the explanation is incomplete: {reason}{DIM:#}")?;
     }
     Ok(())
 }
 
 fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
     if breach.chain.is_empty() && breach.besides.is_empty() {
-        return writeln!(out, "    nothing is there that it demands");
+        return writeln!(
+            out,
+            "    the execution lacks the event or pair that the axiom demands"
+        );
     }
     for (i, link) in breach.chain.iter().enumerate() {
         writeln!(
@@ -235,14 +238,11 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
     if let Some(reason) = &needs.given_up {
         return writeln!(
             out,
-            "  {DIM}what it needs was not found out: {reason}{DIM:#}"
+            "  {DIM}the parts that it needs are undecided: {reason}{DIM:#}"
         );
     }
     if needs.needed.is_empty() {
-        return writeln!(
-            out,
-            "  it is forbidden whatever the orders, scopes and fences"
-        );
+        return writeln!(out, "  it is forbidden with any orders, scopes and fences");
     }
     // Which parts are unnecessary depends on the other parts. So the first list contains parts that
     // can all be removed at once, and the second the remaining ones.
@@ -266,7 +266,7 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
     let then = if needs.spare.is_empty() {
         "it"
     } else {
-        "but so weakened, it"
+        "with these changes, it"
     };
     writeln!(out, "  {then} needs all of these:")?;
     for n in &needs.needed {
@@ -350,7 +350,7 @@ pub(super) fn remedy(explanation: &Explanation) -> Option<String> {
     }
     if !explanation.impossible.is_empty() {
         return Some(format!(
-            "no execution at all comes to {}, whatever the axioms",
+            "no execution, consistent or not, reaches {}",
             explanation.impossible.join(", ")
         ));
     }
@@ -359,7 +359,7 @@ pub(super) fn remedy(explanation: &Explanation) -> Option<String> {
         .as_ref()
         .filter(|needs| needs.given_up.is_none())?;
     Some(match needs.needed.first() {
-        None => "it is forbidden whatever the orders, scopes and fences".to_owned(),
+        None => "it is forbidden with any orders, scopes and fences".to_owned(),
         Some(need) if need.instead.is_empty() => {
             format!("it would be allowed without {}", called(need, &need.what))
         }

@@ -219,7 +219,7 @@ pub(super) fn human(out: &mut dyn Write, path: &str, fault: &Fault, whole: bool)
         )?,
         Some(Remedy::Undecided(why)) => writeln!(
             out,
-            "    {DIM}what would help was not found out: {why}{DIM:#}"
+            "    {DIM}the search for a repair was given up: {why}{DIM:#}"
         )?,
     }
     match &fault.execution {

@@ -197,8 +197,7 @@ impl Html {
         if summary.passed_over > 0 {
             let _ = writeln!(
                 out,
-                "<p>{} (test, model) pairs were passed over: the model does not speak of the \
-                 test.</p>",
+                "<p>{} (test, model) pairs were skipped: the model does not apply to the test.</p>",
                 summary.passed_over
             );
         }

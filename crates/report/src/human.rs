@@ -609,7 +609,7 @@ mod tests {
 
     const ATTENTION: &str = "\
 tests/MP.litmus:3: expected forbidden, got allowed: MP under ptx-v7.5
-  help: if the model is right, `--bless` writes what was decided into the test
+  help: if the model is right, `--bless` writes this answer into the test
 tests/Loop.litmus:3: expected allowed, got undecided (loop bound: P1 can go on after 4 iterations \
 of the loop at line 7; try `--bound 8`): Loop under ptx-v7.5
 tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enumerate forbidden: \
@@ -685,7 +685,7 @@ loop bound; \
         human.end(&mut out, &summary).unwrap();
         let text = plain(&String::from_utf8(out).unwrap());
         assert!(
-            text.starts_with("interrupted: 3 of 3 answers were not found\n"),
+            text.starts_with("interrupted: 3 of 3 answers are missing\n"),
             "{text}"
         );
     }
@@ -739,7 +739,7 @@ loop bound; \
                 Ending::Looping,
                 7,
                 "ld.relaxed.gpu r0, f",
-                "loops for ever, reading f = 0",
+                "loops forever, reading f = 0",
             ),
             end(
                 "P1",
@@ -758,7 +758,7 @@ loop bound; \
             Human::new(options).line(&mut out, &line).unwrap();
             plain(&String::from_utf8(out).unwrap())
         };
-        let told = "      P0  looping  loops for ever, reading f = 0  line 7: ld.relaxed.gpu r0, \
+        let told = "      P0  looping  loops forever, reading f = 0  line 7: ld.relaxed.gpu r0, \
             f\n      P1  stopped  is not run at all: it has not started\n";
         assert!(!shown(options()).contains("looping"));
         for options in [

@@ -160,7 +160,7 @@ pub trait Reporter {
     }
     /// A compiler's code for atomic operations.
     fn compiled(&mut self, _out: &mut dyn Write, _compiled: &CompiledReport) -> io::Result<()> {
-        unfit("what compilers make of operations")
+        unfit("the instructions that compilers print for operations")
     }
     /// Advice on cheaper correct synchronization.
     fn advice(&mut self, _out: &mut dyn Write, _advice: &AdviceReport) -> io::Result<()> {
@@ -195,7 +195,7 @@ pub fn reporter(format: ReportFormat, human: &HumanOptions) -> Box<dyn Reporter>
 fn unfit(what: &str) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
-        format!("this format has no words for {what}"),
+        format!("this format cannot report {what}"),
     ))
 }
 

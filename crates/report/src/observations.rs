@@ -203,7 +203,7 @@ impl Observations {
     pub fn undecided(&self) -> Option<&str> {
         let unfinished = self
             .unfinished
-            .then_some("no run finished: there is no outcome to hold against the model");
+            .then_some("no run finished: the model has no outcome to judge");
         self.refused.as_deref().or(unfinished).or(self.limit())
     }
 
@@ -558,13 +558,13 @@ fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> 
         let proof = if proved {
             ""
         } else {
-            ", which is no proof that there is none"
+            ", but runs prove nothing"
         };
         writeln!(out, "  no undefined behaviour observed{proof}{model}")
     } else if seen.observed.iter().all(|h| !h.undefined) {
         writeln!(
             out,
-            "  left to implementations: these runs are how one of them may do it{model}"
+            "  implementation-defined: these runs show the behaviour of one implementation{model}"
         )
     } else {
         writeln!(out, "  undefined: any outcome is possible{model}")
@@ -725,7 +725,7 @@ MP under ptx: weak memory, early binds: none, 100 random runs of seed 7
 ";
         assert_eq!(told(&hazards(observed, None)), expected);
         // The note that runs are no proof appears only if the model does not decide.
-        assert!(!told(&hazards(vec![], Some("defined"))).contains("no proof"));
-        assert!(told(&hazards(vec![], Some("undecided"))).contains("no proof"));
+        assert!(!told(&hazards(vec![], Some("defined"))).contains("runs prove nothing"));
+        assert!(told(&hazards(vec![], Some("undecided"))).contains("runs prove nothing"));
     }
 }

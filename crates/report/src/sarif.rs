@@ -174,20 +174,21 @@ struct Logical {
 fn rule(id: &'static str) -> SarifRule {
     let text = match id {
         "program-fault" => "The program races, is undefined or hangs under the model",
-        "expectation-not-met" => "The model's verdict is not the one that the test expects",
+        "expectation-not-met" => "The model's verdict differs from the test's expectation",
         "known-failure" => {
-            "The model's verdict is not the one that the test expects, which the test says is known"
+            "The model's verdict differs from the expectation, a failure that the test declares \
+            as known"
         }
         "undefined-program" => {
-            "The program is undefined under the model, which the test does not mention"
+            "The program is undefined under the model, and the test does not expect that"
         }
         "undecided" => {
-            "A limit of time, memory or loop iterations was hit before there was a verdict"
+            "The checker reached a limit of time, memory or loop iterations before it had a verdict"
         }
         "defect" => {
             "A defect of Fencepost: engines disagree, a witness failed its replay, a law was broken"
         }
-        _ => "A test, model, option or file that could not be understood",
+        _ => "Fencepost cannot read a test, model, option or file",
     };
     let level = match id {
         "undecided" | "undefined-program" => "warning",

@@ -91,7 +91,7 @@ impl ConformanceSuite {
         }
         if self.late > 0 {
             text += &format!(
-                "; time ran out before {} could be asked about",
+                "; time ran out before the search reached {}",
                 count(self.late, "clause")
             );
         }
@@ -174,8 +174,8 @@ pub(super) fn human(out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result
     }
     match suite.silent {
         0 => Ok(()),
-        1 => writeln!(out, "1 clause says nothing of any such program"),
-        n => writeln!(out, "{n} clauses say nothing of any such program"),
+        1 => writeln!(out, "1 clause applies to no such program"),
+        n => writeln!(out, "{n} clauses apply to no such program"),
     }
 }
 

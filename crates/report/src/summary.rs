@@ -237,9 +237,8 @@ impl Summary {
             let share = 100.0 * s.observed as f64 / s.allowed.max(1) as f64;
             format!(
                 "{model}, {} run, {} not: {effort}; {} observed, {} of them outside the model, {} \
-                 undecided; {} of {} allowed \
-                 outcomes observed ({share:.2} %) where all are known; {} with a complete state \
-                 space",
+                undecided; {} of {} allowed outcomes observed ({share:.2} %) in tests with a \
+                complete list; {} with a complete state space",
                 counted(s.tests, "test"),
                 s.refused,
                 counted(s.outcomes, "outcome"),
@@ -312,7 +311,7 @@ impl Summary {
         let (unasked, all) = (self.unasked, self.answers);
         (unasked > 0).then(|| {
             format!(
-                "interrupted: {unasked} of {} were not found",
+                "interrupted: {unasked} of {} are missing",
                 counted(all, "answer")
             )
         })

@@ -242,7 +242,7 @@ fn of_instruction(
             .iter()
             .any(|i| i.op.has(Tag::WaitGroupRead))
     {
-        let what = "which reads a tensor map, is in no group, and stands beside a wait for the \
+        let what = "which reads a tensor map and is in no group, in a thread that waits for the \
             reads of groups";
         return Err(format!("not in this machine: `{}`, {what}", all[0].text));
     }

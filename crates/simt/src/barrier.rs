@@ -520,7 +520,7 @@ fn check_instance(code: &Code, spot: Spot, b: &Barrier) -> Result {
                 // Another thread could pass before this identifier, which may name another barrier,
                 // is known.
                 return Err(unsupported(
-                    "a barrier instance whose identifier depends on what is read",
+                    "a barrier instance with an identifier that depends on a read",
                 ));
             }
             let BarrierNaming::Instance {

@@ -76,12 +76,12 @@ pub(super) fn spinning<B: Backend>(
         let left = (0..state.threads.len()).filter(|&t| !state.threads[t].is_over());
         let nobody = helpers.is_empty() && left.map(may).all(|m| m == Some(false));
         if nobody {
-            lines.push(format!("nobody who is still there writes `{name}`"));
+            lines.push(format!("no remaining thread writes `{name}`"));
         }
         lines.extend(
             grouped(code, helpers)
                 .into_iter()
-                .map(|l| format!("who still writes `{name}`: {l}")),
+                .map(|l| format!("threads that still write `{name}`: {l}")),
         );
     }
     lines.extend(grouped(code, others));

@@ -46,8 +46,8 @@ pub(super) fn regroup(test: &LitmusTest, size: Option<u32>) -> Result<Option<Lit
     let mut all = test.program.threads.iter().flat_map(|t| &t.code);
     match all.find(|i| changed && of_warps(&i.op, &i.text)) {
         Some(i) => Err(format!(
-            "line {}: `{}` depends on the test's own warps; say their size in the test (`warp`), \
-                not beside it",
+            "line {}: `{}` depends on the test's warps; give their size in the test (`warp`), not \
+            by an option",
             i.line, i.text
         )),
         None => Ok(changed.then_some(new)),

@@ -363,8 +363,8 @@ fn runnable(test: &LitmusTest, options: &RunOptions) -> Result<(), String> {
     let dialect = test.program.dialect;
     if options.memory == MachineMemory::Weak && options.scheduling == Scheduling::Lockstep {
         return Err(
-            "not in this machine: warps with one program counter on PTX's memory, whose \
-            model is for sm_70 and later; take the memory `sc`"
+            "not in this machine: warps with one program counter on PTX's memory (its model is \
+            for sm_70 and later); take the memory `sc`"
                 .into(),
         );
     }

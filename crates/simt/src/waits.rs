@@ -114,7 +114,7 @@ fn end<B: Backend>(
             end.ending = Ending::Looping;
             at = *range.start();
             for_values(machine, state, t, &range, &mut end);
-            end.why = format!("loops for ever{}", hang::reading(&end.polls));
+            end.why = format!("loops forever{}", hang::reading(&end.polls));
         }
         Obstacle::Agents => {
             (end.ending, end.served) = (Ending::Stopped, false);
@@ -135,7 +135,7 @@ fn end<B: Backend>(
         }
         Obstacle::Lost => {
             end.ending = Ending::Looping;
-            end.why = "loops for ever".to_owned();
+            end.why = "loops forever".to_owned();
         }
         Obstacle::Turn { layer, .. } => {
             (end.ending, end.served) = (Ending::Stopped, false);

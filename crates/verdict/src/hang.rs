@@ -69,9 +69,9 @@ impl Wait {
 /// Why a thread waits without end at a barrier at which the threads `absent` never arrive.
 pub fn never_arrive(absent: &[String]) -> String {
     match absent {
-        [] => "waits for ever: too few threads arrive".to_string(),
-        [one] => format!("waits for ever: {one} never arrives"),
-        some => format!("waits for ever: {} never arrive", some.join(", ")),
+        [] => "waits forever: too few threads arrive".to_string(),
+        [one] => format!("waits forever: {one} never arrives"),
+        some => format!("waits forever: {} never arrive", some.join(", ")),
     }
 }
 
@@ -216,7 +216,7 @@ fn line(ends: &[ThreadEnd], start: usize, circle: &[usize], told: &mut [bool]) -
             text += &match end.ending {
                 Ending::Stopped => {
                     format!(
-                        "{} is not run {}",
+                        "{} does not run {}",
                         end.thread,
                         if end.line.is_known() {
                             "any more"
@@ -225,7 +225,7 @@ fn line(ends: &[ThreadEnd], start: usize, circle: &[usize], told: &mut [bool]) -
                         }
                     )
                 }
-                Ending::Looping => format!("{} loops for ever", end.place()),
+                Ending::Looping => format!("{} loops forever", end.place()),
                 Ending::Blocked => format!("{} waits", end.place()),
                 Ending::Done => format!("{} has ended", end.thread),
             };
@@ -238,10 +238,10 @@ fn line(ends: &[ThreadEnd], start: usize, circle: &[usize], told: &mut [bool]) -
         let next = in_circle.and_then(|u| wait.helpers.iter().find(|s| s.thread == ends[u].thread));
         let Some(helper) = next.or(wait.helpers.first()) else {
             let nobody = match wait.goal {
-                Goal::Event(_) => "nobody brings that",
+                Goal::Event(_) => "no thread or copy brings it",
                 Goal::Barrier => "too few threads arrive",
-                Goal::Value(_) | Goal::Change(_) if wait.only => "nobody writes it any more",
-                Goal::Value(_) | Goal::Change(_) => "nobody is known to write it",
+                Goal::Value(_) | Goal::Change(_) if wait.only => "no thread writes it any more",
+                Goal::Value(_) | Goal::Change(_) => "no thread is known to write it",
             };
             let _ = write!(text, " -> {nobody}");
             return text;
@@ -338,7 +338,7 @@ mod tests {
         ];
         let told = [
             "P0 line 4 waits for x != 0 -> only P1 line 9 writes it -> P1 is not run at all",
-            "P2 line 7 waits for z == 2 -> nobody writes it any more",
+            "P2 line 7 waits for z == 2 -> no thread writes it any more",
         ];
         assert_eq!(picture(&ends), (false, told.map(str::to_owned).to_vec()));
     }

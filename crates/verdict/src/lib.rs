@@ -192,9 +192,7 @@ impl Unwritten {
             text,
             memory,
         } = self;
-        format!(
-            "`{text}` ({thread}, line {line}) can read `{memory}` before anything is written there"
-        )
+        format!("`{text}` ({thread}, line {line}) can read `{memory}` before any write to it")
     }
 }
 

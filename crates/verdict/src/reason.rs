@@ -75,8 +75,8 @@ pub enum Reason {
     },
     /// Only executions in which a thread does not end have the outcome.
     #[error(
-        "only executions in which a thread does not end show it, and then later commands may not \
-        run"
+        "only executions with a thread that does not end have this outcome, and later commands \
+        may not run then"
     )]
     Unended,
     /// A host program in which some wait never ends.
@@ -86,7 +86,7 @@ pub enum Reason {
     #[error("{0}")]
     Calls(String),
     /// A progress model does not say which thread runs.
-    #[error("{model} does not say who is run where {what}")]
+    #[error("{model} does not say which thread runs when {what}")]
     Unserved {
         /// The progress model.
         model: String,
@@ -119,13 +119,13 @@ pub enum Reason {
     TooManyValues(Option<Place>),
     /// The checker works out the sum of atomics at one location as a whole, given all axioms. One
     /// of the atomics.
-    #[error("what {} and others add up is worked out only where all axioms hold, so which of them \
-    it takes is not known", .0)]
+    #[error("the sum computed by {} and others assumes every axiom, so the deciding axioms cannot \
+        be named", .0)]
     AddedUp(Place),
     /// The checker works out the results of operations on one mbarrier object as a whole, given all
     /// axioms. One of the operations.
-    #[error("what {} and others find in one mbarrier object is worked out only where all axioms \
-    hold, so which of them it takes is not known", .0)]
+    #[error("the phases seen by {} and others assume every axiom, so the deciding axioms cannot \
+        be named", .0)]
     InOrder(Place),
     /// More outcomes than a person would read.
     #[error("too many outcomes: there are more than {0}")]
@@ -134,22 +134,22 @@ pub enum Reason {
     #[error("too large: the circuit has more than 2 million gates or clauses")]
     TooManyGates,
     /// The orders between decisions and open cells take too much memory.
-    #[error("too large: the orders that are being decided take more than a gigabyte")]
+    #[error("too large: the orders between events take more than a gigabyte")]
     TooManyOrders,
     /// Runs that are too long for the checkers.
     #[error(
-        "its {0} accesses are too many for the checkers; the runs were looked through for races \
-        alone"
+        "its {0} accesses are too many for the checkers; the executor searched its runs for races \
+        only"
     )]
     TooManyAccesses(usize),
     /// A program with too many accesses to list the outcomes that a model allows.
     #[error(
-        "its {0} accesses are too many to list what the model allows; it was asked of each \
-        outcome that was observed"
+        "its {0} accesses are too many to list all allowed outcomes; the model judged each \
+        observed outcome"
     )]
     NotListed(usize),
     /// A search through changes of the program ended early.
-    #[error("there are too many changes to try")]
+    #[error("the program has too many changes to try")]
     TooManyChanges,
     /// An engine failed.
     #[error("{0}")]
@@ -222,12 +222,11 @@ fn going_on(bound: u32, at: &Place) -> String {
 
 fn aborted(place: &Place) -> &'static str {
     if has_opcode(place, "call") {
-        "calls a function that is not known: what happens then is not said"
+        "calls an unknown function, and the effect of the call is unknown"
     } else if has_opcode(place, "brx") {
-        "goes beyond the end of its list of labels, which is undefined: what happens then is not \
-        said"
+        "can go beyond the end of its list of labels, and the behaviour is undefined then"
     } else {
-        "can end the program: what is in memory then is not said"
+        "can end the program, and the content of memory is unknown then"
     }
 }
 
@@ -245,20 +244,21 @@ fn many(at: &Option<Place>) -> String {
         .as_ref()
         .map(|at| format!(", of {at}"))
         .unwrap_or_default();
-    format!("{what}{of}, takes more than a thousand")
+    format!("{what}{of}, takes more than a thousand values")
 }
 
 fn unwritten(read: &Option<Box<Place>>, memory: &str, depends: &str) -> String {
     match read {
         Some(read) => {
             format!(
-                "{read} can read `{memory}` before anything is written there; its first value is \
-                unknown, and {depends} depends on it"
+                "{read} can read `{memory}` before any write to it; its first value is unknown, \
+                and {depends} depends on it"
             )
         }
         None => {
             format!(
-                "`{memory}` can end as it began, with an unknown value, and {depends} depends on it"
+                "`{memory}` can keep its initial value, which is unknown, and {depends} depends \
+                on it"
             )
         }
     }
@@ -267,13 +267,13 @@ fn unwritten(read: &Option<Box<Place>>, memory: &str, depends: &str) -> String {
 fn apart(place: &Place, named: bool) -> String {
     if named {
         format!(
-            "{place} waits for threads of its group that may not all come, or not in the same \
-            executions"
+            "{place} waits for threads of its group, and some of them may not arrive in every \
+            execution"
         )
     } else {
         format!(
-            "{place} is undefined: it names threads without itself, or reads one that it does not \
-            name"
+            "{place} is undefined: it does not name its own thread, or reads from a thread that \
+            it does not name"
         )
     }
 }
@@ -281,8 +281,11 @@ fn apart(place: &Place, named: bool) -> String {
 fn astray(access: &Option<Place>) -> String {
     match access {
         Some(access) => {
-            format!("{access} can access memory that no location names, or that it may not access")
+            format!(
+                "{access} can access memory outside every location, or memory that it may not \
+                access"
+            )
         }
-        None => "an access can name no memory".to_owned(),
+        None => "an access can be outside every location".to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! What a forbidden outcome rests on, and what an allowed one lacks: the program is changed, and
-//! decided anew.
+//! Searches the parts of a program that forbid an outcome, and the missing parts that would
+//! forbid an allowed one: changes the program and decides it again.
 //!
 //! # Invariants
 //! - Every program that the results speak of was decided by the engine of the session.
@@ -48,7 +48,7 @@ fn forbids(
             Verdict::Allowed => Ok(false),
             Verdict::Undecided(reason) => Err(GivenUp(reason)),
             other => Err(GivenUp(Reason::Engine(format!(
-                "`{}` is no answer about an outcome",
+                "`{}` is not an answer about an outcome",
                 other.word()
             )))),
         }
@@ -231,17 +231,21 @@ pub(crate) fn forbidding(
                 .collect();
             let version = search
                 .version(&setting)
-                .ok_or("what was decided cannot be written")?;
+                .ok_or("the changed program cannot be written as a test")?;
             Ok(Forbidding { needs, version })
         }
         Ok(None) => Err(match search.open {
-            Some(reason) => format!("what would forbid it was not found out: {reason}"),
+            Some(reason) => {
+                format!("the search for a change that forbids it was given up: {reason}")
+            }
             None => {
                 "no wider scope, stronger order, added fence or other place of a thread forbids it"
                     .into()
             }
         }),
-        Err(GivenUp(reason)) => Err(format!("what would forbid it was not found out: {reason}")),
+        Err(GivenUp(reason)) => Err(format!(
+            "the search for a change that forbids it was given up: {reason}"
+        )),
     }
 }
 

@@ -257,12 +257,19 @@ pub(crate) fn remedy(
         }
         Ok(None) if search.open.is_some() => Remedy::Undecided(search.open.unwrap_or(Reason::Time)),
         Ok(None) if left_open.get() => Remedy::None(
-            "they belong to commands that nothing orders, and what atomic operations of several kernel instances do to one \
-             buffer is left to implementations"
+            "nothing orders their commands, and atomic operations of several kernel instances on \
+            one buffer are implementation-defined"
                 .into(),
         ),
-        Ok(None) if !orders => Remedy::None("the program has no atomic operation and no fence that could order them, and no barrier or call that was tried does".into()),
-        Ok(None) => Remedy::None("they race even with every order and every scope as strong as can be written there".into()),
+        Ok(None) if !orders => Remedy::None(
+            "the program has no atomic operation or fence that could order them, and no added \
+            barrier or call does"
+                .into(),
+        ),
+        Ok(None) => Remedy::None(
+            "they race even with every order and every scope as strong as can be written there"
+                .into(),
+        ),
         Err(GivenUp(reason)) => Remedy::Undecided(reason),
     };
     let (version, changes) = version.map_or((None, Changes::default()), |(version, changes)| {
@@ -358,7 +365,7 @@ fn said(
             _ => format!("{whose}line {line} has `{instead}` after `{text}`"),
         };
         let text = if silences {
-            format!("{text} (values stay unordered)")
+            format!("{text} (this leaves the values unordered)")
         } else {
             text
         };
@@ -420,7 +427,8 @@ fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fau
             match out.as_slice() {
                 _ if first.events.iter().any(said) => String::new(),
                 [] => format!(
-                    "`{word}` of {name} at line {line} is not the scope of what it should meet"
+                    "the scope `{word}` of {name} at line {line} differs from that of the other \
+                    side"
                 ),
                 out => format!(
                     "`{word}` of {name} at line {line} does not include {}",

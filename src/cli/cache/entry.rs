@@ -47,11 +47,11 @@ pub(super) fn read(
 ) -> Result<Vec<Option<Answer>>, &'static str> {
     let rest = bytes
         .strip_prefix(HEAD.as_bytes())
-        .ok_or("does not begin as it should")?;
+        .ok_or("has no valid first line")?;
     let end = rest.iter().position(|b| *b == b'\n').ok_or("is cut off")?;
     let (sum, body) = (&rest[..end], &rest[end + 1..]);
     if sum != hex(&sha256(body)).as_bytes() {
-        return Err("is cut off or was changed: its checksum is another one");
+        return Err("is cut off or was changed: its checksum differs");
     }
     let kept: KeptEntry = serde_json::from_slice(body).map_err(|_| "cannot be understood")?;
     if kept.key != key.to_string() || kept.answers.len() != questions {

@@ -126,7 +126,7 @@ impl Keys {
 /// The version of Z3, if it is used.
 fn solver(engine: Engine) -> &'static str {
     match engine.asks_z3() {
-        true => engine::z3_version::loaded().expect("settings were made of a Z3 that can be asked"),
+        true => engine::z3_version::loaded().expect("the settings loaded Z3"),
         false => "",
     }
 }

@@ -128,15 +128,18 @@ impl Cache {
                 n => format!(" (and {} more like it)", n - 1),
             };
             let message = format!(
-                "a kept verdict cannot be used: `{}` {what}{more}",
+                "a verdict in the cache cannot be used: `{}` {what}{more}",
                 path.display()
             );
             Diagnostic::plain("damaged-cache", message)
-                .help("nothing is lost: the questions were asked again")
+                .help("no answer is lost: the questions were decided again")
         });
         let unwritable = troubles.unwritable.map(|(path, error)| {
-            let message = format!("verdicts cannot be kept: `{}`: {error}", path.display());
-            let help = "name another folder in FENCEPOST_CACHE_DIR, or say `--no-cache`";
+            let message = format!(
+                "the cache cannot store verdicts: `{}`: {error}",
+                path.display()
+            );
+            let help = "name another folder in FENCEPOST_CACHE_DIR, or give `--no-cache`";
             Diagnostic::plain("unwritable-cache", message).help(help)
         });
         damaged

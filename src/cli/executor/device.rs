@@ -105,9 +105,9 @@ fn resumed(
     if args.question.format != FormatArg::Jsonl {
         let plain = Diagnostic::plain(
             "resume",
-            "`--resume` tells results again as they were written",
+            "`--resume` repeats the written results and needs `--format jsonl`",
         );
-        return Err(Box::new(plain.help("it is for `--format jsonl`")));
+        return Err(Box::new(plain.help("add `--format jsonl`")));
     }
     let mut all = BTreeMap::new();
     for kept in merge::kept(file)? {
@@ -117,10 +117,11 @@ fn resumed(
         }) {
             let plain = Diagnostic::plain(
                 "another-run",
-                format!("`{name}` is of another run, or of another part"),
+                format!("`{name}` belongs to another run or another part"),
             );
             return Err(Box::new(plain.help(
-                "tests, models, options, part and the program itself must be the same",
+                "give the same tests, models, options and part, and use the same build of \
+                Fencepost",
             )));
         }
         let Some((seed, runs)) = kept.seed_and_runs else {
@@ -129,10 +130,10 @@ fn resumed(
         if (kept.memory.as_str(), seed) != (place(about).as_str(), args.seed) {
             let plain = Diagnostic::plain(
                 "another-run",
-                format!("`{name}` is of another device, or of another seed"),
+                format!("`{name}` belongs to another device or another seed"),
             );
             return Err(Box::new(
-                plain.note(format!("there: {}, seed {seed}", kept.memory)),
+                plain.note(format!("the file has {}, seed {seed}", kept.memory)),
             ));
         }
         if runs >= args.instances || args.time.is_some() {
@@ -162,7 +163,7 @@ fn find(on: &DeviceArg) -> Result<Box<dyn Device>, String> {
     devices
         .into_iter()
         .find(|device| is_it(device.as_ref()))
-        .ok_or_else(|| format!("no device is `{named}`; there are {}", known.join(", ")))
+        .ok_or_else(|| format!("no device matches `{named}`; devices: {}", known.join(", ")))
 }
 
 /// Runs one test and compares its observations with one model.
@@ -295,7 +296,7 @@ impl<'a> DeviceRuns<'a> {
             return None;
         }
         let text = format!(
-            "{about} shows what {} forbids: {}",
+            "{about} shows outcomes that {} forbids: {}",
             unit.model.label,
             finds.join("; ")
         );
@@ -307,7 +308,7 @@ impl<'a> DeviceRuns<'a> {
         );
         let written = defect::record_find(&unit.test, &text, &self.kernel, &again, settings);
         let place = written.map_or_else(
-            |why| format!("it could not be written down: {why}"),
+            |why| format!("it could not be written: {why}"),
             |folder| format!("test and kernel are in {}", folder.display()),
         );
         let message = format!("{}: {text}", unit.test.name);
@@ -357,7 +358,7 @@ fn fill(report: &mut Observations, held: &ModelComparison, faults: Option<&Fault
     let unsure = [race, undefined].contains(&Some("undecided"));
     report.reason = report.reason.take().or_else(|| {
         let why = held.reason.as_ref()?;
-        (!held.complete).then(|| format!("what the model allows: {why}"))
+        (!held.complete).then(|| format!("the outcomes that the model allows: {why}"))
     });
     (report.bound, report.listed) = (held.bound, held.complete);
     report.too_large = held.too_large;
@@ -386,7 +387,7 @@ fn fill(report: &mut Observations, held: &ModelComparison, faults: Option<&Fault
     if unsure && report.observed.iter().any(|o| o.allowed.is_none()) {
         report
             .reason
-            .get_or_insert_with(|| "whether the program is defined".into());
+            .get_or_insert_with(|| "undecided whether the program is defined".into());
     }
     report.hazards = is_undefined.then(|| Hazards {
         observed: Vec::new(),

@@ -63,9 +63,9 @@ pub(super) fn read(file: &Path) -> Result<Recording, Box<Diagnostic>> {
         Box::new(
             Diagnostic::plain(
                 "bad-schedule",
-                format!("`{name}` is no recorded schedule: {why}"),
+                format!("`{name}` is not a recorded schedule: {why}"),
             )
-            .help("such files are written by `fencepost run --record FILE`"),
+            .help("`fencepost run --record FILE` writes such files"),
         )
     };
     let bytes = diag::file::read(file, LARGEST).map_err(|e| {
@@ -78,7 +78,7 @@ pub(super) fn read(file: &Path) -> Result<Recording, Box<Diagnostic>> {
         serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))?;
     if recording.version != 1 {
         return Err(unreadable(format!(
-            "version {} of the format; this program knows 1",
+            "the file has version {} of the format; this build reads version 1",
             recording.version
         )));
     }

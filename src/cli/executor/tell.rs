@@ -94,7 +94,7 @@ pub(super) fn fill(
     (report.states, report.listed) = (observation.states, held.complete);
     report.reason = observation.reason.clone().or_else(|| {
         let why = held.reason.as_ref()?;
-        (!held.complete).then(|| format!("what the model allows: {why}"))
+        (!held.complete).then(|| format!("the outcomes that the model allows: {why}"))
     });
     report.bound = held.bound;
     report.too_large = held.too_large;
@@ -124,7 +124,7 @@ pub(super) fn fill(
         .collect();
     (!outside.is_empty()).then(|| {
         format!(
-            "the executor shows what the model forbids: {}",
+            "the executor shows outcomes that the model forbids: {}",
             outside.join("; ")
         )
     })

@@ -100,7 +100,7 @@ fn contents(models: &[Defined]) -> String {
         let _ = writeln!(out, "Axioms and flags of {}", defined.model.label);
         let _ = writeln!(out, "  {}", of(&[Kind::Axiom, Kind::Flag]).join(", "));
     }
-    out.push_str("Definitions: `fencepost models NAME`; any name in it may be asked for.\n");
+    out.push_str("Definitions: `fencepost models NAME`; `explain` takes any name in it.\n");
     out
 }
 
@@ -146,11 +146,7 @@ fn explain(word: &str, models: &[Defined]) -> String {
         } else {
             "relation"
         };
-        let _ = writeln!(
-            out,
-            "{}: a {what} that the program fixes (base name)\n",
-            name.name
-        );
+        let _ = writeln!(out, "{}: a base {what}: the program fixes it\n", name.name);
         let _ = writeln!(out, "  {}", name.doc);
         base_example(&mut out, name.name, name.kind == Shape::Set, models);
     }
@@ -312,11 +308,11 @@ fn axiom_example(out: &mut String, entry: &Entry, defined: &Defined) {
     let why = match role {
         Role::Needed => format!("without {} it would be allowed", entry.name),
         Role::Enough => format!(
-            "{} alone is enough, and other axioms forbid it, too",
+            "{} alone suffices, and other axioms also forbid it",
             entry.name
         ),
         Role::Other(axioms) if axioms.is_empty() => {
-            "several other axioms forbid it, too".to_owned()
+            "several other axioms also forbid it".to_owned()
         }
         Role::Other(axioms) => format!("so would {} without it", axioms.join(", ")),
     };
@@ -378,7 +374,7 @@ fn unknown(word: &str, models: &[Defined], model: Option<&str>) -> Diagnostic {
     let of = model
         .map(|m| format!(", nor one of model `{m}`"))
         .unwrap_or_default();
-    let message = format!("`{word}` is no term, axiom, relation or option that is known{of}");
+    let message = format!("`{word}` is not a known term, axiom, relation or option{of}");
     let signature = signature();
     let terms = glossary::terms();
     let mut names: Vec<&str> = terms

@@ -33,7 +33,7 @@ pub(super) const FEATURES: &[Feature] = &[
     }),
     (
         "proxy",
-        "an access or fence of another proxy than the generic one",
+        "an access or fence of a proxy other than the generic one",
         |p| {
             [
                 Tag::Surface,

@@ -35,7 +35,7 @@ pub(super) fn parse(file: &Arc<SourceFile>) -> Result<FilterExpr, Fail> {
         FilterToken::End => Ok(expr),
         FilterToken::Close => Err(parser.wrong("this `)` closes nothing", "")),
         _ => Err(parser.wrong(
-            "two conditions side by side",
+            "two conditions without a word between them",
             "expected `and` or `or` between them",
         )),
     }
@@ -178,7 +178,7 @@ impl<'a> FilterParser<'a> {
                 "filter",
                 self.file,
                 span,
-                format!("`{name}` alone is no condition"),
+                format!("`{name}` alone is not a condition"),
             );
             return Err(Box::new(plain.label(format!("expected {OPERATORS}"))));
         };
@@ -206,7 +206,7 @@ impl<'a> FilterParser<'a> {
         match KEYS.iter().find(|row| row.0 == word) {
             Some(row) => Ok((row.1, row.0)),
             None => {
-                let message = format!("there is nothing called `{word}` to filter by");
+                let message = format!("`{word}` is not a key of filters");
                 let plain =
                     Diagnostic::error("filter", self.file, span, message).label("expected a key");
                 Err(Box::new(
@@ -221,7 +221,7 @@ impl<'a> FilterParser<'a> {
     fn wanted(&mut self, key: FilterKey, name: &str, operator: &str) -> Result<Match, Fail> {
         let (token, span) = self.next();
         let (FilterToken::Word(value) | FilterToken::Quoted(value)) = token else {
-            let message = format!("`{name}` is compared with nothing");
+            let message = format!("`{name}` has no value to compare with");
             let plain = Diagnostic::error("filter", self.file, span, message);
             return Err(Box::new(
                 plain.label("expected a value; put blanks and parentheses in quotes"),
@@ -234,7 +234,7 @@ impl<'a> FilterParser<'a> {
                         "filter",
                         self.file,
                         span,
-                        format!("`{value}` is no pattern"),
+                        format!("`{value}` is not a pattern"),
                     )
                     .label(what),
                 )
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn errors_point_at_the_place_and_propose() {
         let expected = "\
-error[filter]: there is nothing called `nmae` to filter by
+error[filter]: `nmae` is not a key of filters
  --> --filter:1:12
   |
 1 | model=a or nmae = b
@@ -303,8 +303,8 @@ error[filter]: there is nothing called `nmae` to filter by
         assert_eq!(tree("model=a or nmae = b"), expected);
         for (text, word) in [
             ("", "a condition is missing"),
-            ("name", "alone is no condition"),
-            ("name =", "compared with nothing"),
+            ("name", "alone is not a condition"),
+            ("name =", "has no value to compare with"),
             ("name = a b", "expected `and` or `or`"),
             ("name = a name = b", "expected `and` or `or`"),
             ("(name = a", "is not closed"),
@@ -313,7 +313,7 @@ error[filter]: there is nothing called `nmae` to filter by
             ("verdict = forbiden", "did you mean `forbidden`?"),
             ("dialect = ptxx", "did you mean `ptx`?"),
             ("name ~ [a", "expected `]`"),
-            ("and", "nothing called `and`"),
+            ("and", "`and` is not a key of filters"),
             ("= a", "a condition is missing"),
         ] {
             let shown = tree(text);

@@ -90,7 +90,7 @@ fn place(path: &Path) -> Result<(PathBuf, String), Box<Diagnostic>> {
         return Err(bad("names that begin with a dot are passed over"));
     }
     if name.contains("${") || name.chars().any(char::is_control) {
-        return Err(bad("it has a placeholder or a control character in it"));
+        return Err(bad("it contains a placeholder or a control character"));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     Ok((

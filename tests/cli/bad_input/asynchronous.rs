@@ -37,15 +37,15 @@ fn a_wait_that_waits_for_nothing_is_worth_a_warning() {
         (format!("{wait} 0"), Some("no `cp.async` of this thread")),
         (
             format!("{copy}\n{wait} 0"),
-            Some("no `cp.async.commit_group` stands between"),
+            Some("no `cp.async.commit_group` is between"),
         ),
         (
             format!("{commit}\n{copy}\n{wait} 0"),
-            Some("no `cp.async.commit_group` stands between"),
+            Some("no `cp.async.commit_group` is between"),
         ),
         (
             format!("{copy}\n{commit}\n{wait} 1"),
-            Some("1 of 1 groups that may be incomplete"),
+            Some("1 of the 1 groups that it may leave incomplete"),
         ),
         (
             format!("{copy}\n{commit}\ncp.async.bulk.wait_group 0"),
@@ -65,7 +65,7 @@ fn a_wait_that_waits_for_nothing_is_worth_a_warning() {
         ),
         (
             format!("{reduce}\ncp.async.bulk.wait_group 0"),
-            Some("no `cp.async.bulk.commit_group` stands between"),
+            Some("no `cp.async.bulk.commit_group` is between"),
         ),
         (
             format!("{reduce}\n{commit}\n{wait} 0"),
@@ -81,7 +81,7 @@ fn a_wait_that_waits_for_nothing_is_worth_a_warning() {
         ),
         (
             format!("{matrix}\nwgmma.wait_group 0"),
-            Some("no `wgmma.commit_group` stands between"),
+            Some("no `wgmma.commit_group` is between"),
         ),
         (
             format!("{matrix}\ncp.async.bulk.commit_group\ncp.async.bulk.wait_group 0"),
@@ -95,7 +95,10 @@ fn a_wait_that_waits_for_nothing_is_worth_a_warning() {
         match wanted {
             None => assert!(!said.err.contains("empty-wait"), "{code}: {}", said.err),
             Some(why) => {
-                for word in ["warning[empty-wait]: a wait that waits for nothing", why] {
+                for word in [
+                    "warning[empty-wait]: this wait has no copies to wait for",
+                    why,
+                ] {
                     assert!(
                         said.err.contains(word),
                         "{code}: `{word}` is missing in:\n{}",
@@ -190,15 +193,15 @@ fn every_misuse_of_asynchronous_operations_has_its_own_words() {
     let refused = [
         (
             format!("{load} [g], [h], 16, [b]"),
-            "this writes shared memory, and `g` lives elsewhere",
+            "this writes shared memory, and `g` is in another state space",
         ),
         (
             format!("{store} [g], [h], 16"),
-            "this reads shared memory, and `h` lives elsewhere",
+            "this reads shared memory, and `h` is in another state space",
         ),
         (
             format!("{store} [g+8], [s], 16"),
-            "16 bytes at byte 8 of `g`, whose elements have 8 bytes",
+            "16 bytes at byte 8 of `g`, which has elements of 8 bytes",
         ),
         (
             format!("{store} [g], [s], 8"),
@@ -214,7 +217,7 @@ fn every_misuse_of_asynchronous_operations_has_its_own_words() {
         ),
         (
             "mbarrier.arrive.shared.b64 _, [w]".to_owned(),
-            "`w` is no mbarrier object",
+            "`w` is not an mbarrier object",
         ),
         ("mbarrier.wait [b], 2".to_owned(), "a phase has no parity 2"),
         (

@@ -25,7 +25,7 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
         (
             "c",
             "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_device);",
-            "there are no scopes in C",
+            "C has no scopes",
         ),
         (
             "opencl",
@@ -89,7 +89,7 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
         ),
         (
             "#ifdef DEBUG".into(),
-            "what is compiled here is not in the code",
+            "the code does not decide this branch",
         ),
         (
             "template <int... N> void f() {}".into(),
@@ -114,11 +114,11 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
         ),
         (
             "static const int t = x;".into(),
-            "the value of a `static` variable is no constant",
+            "the value of a `static` variable is not a constant",
         ),
         (
             "static const int *t = nullptr;".into(),
-            "the value of a `static` variable is no constant",
+            "the value of a `static` variable is not a constant",
         ),
         (
             "int r = __shfl(1, 0);".into(),
@@ -157,7 +157,7 @@ fn members_are_named_as_their_structure_has_them() {
             "expected one of `m.data`, `m.at[0]`, `m.at[1]`",
         ),
         (node, "m[1].data == 1", "`m` has no `[1].data`"),
-        (node, "x.data == 1", "`x` is no structure"),
+        (node, "x.data == 1", "`x` is not a structure"),
         (node, "P0:t == 1", "`t` has more than one value"),
         (node, "P0:r == &m.q", "`m` has no `.q`"),
         (
@@ -238,7 +238,7 @@ fn lanes_of_a_thread_without_a_warp_and_of_the_host() {
         );
         Folder::new(&[("t.toml", &text)])
     };
-    let strangers = "this mask can name other lanes, and the thread is alone in its warp";
+    let strangers = "this mask can name other lanes, but the thread is alone in its warp";
     for (dialect, code) in [
         ("cuda", "__syncwarp(0x3);"),
         ("cuda", "unsigned m = 3; if (x == 1) m = 1; __syncwarp(m);"),
@@ -280,7 +280,7 @@ fn lanes_that_meet_nobody_are_worth_a_warning() {
     };
     let alone = threads("block = 0");
     for word in [
-        "warning[lone-lane]: P0 is alone in its warp, and meets nobody here",
+        "warning[lone-lane]: P0 is alone in its warp, and no thread meets it here",
         "`warp = 0`",
     ] {
         assert!(alone.err.contains(word), "{}", alone.err);
@@ -535,7 +535,7 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
         ),
         (
             "cuda::ptx::mbarrier_init(&g[0], 1);".to_owned(),
-            "this is no address of a 64-bit word",
+            "this is not an address of a 64-bit word",
         ),
         (
             "cuda::ptx::mbarrier_init(&w, 1);".to_owned(),
@@ -555,7 +555,7 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
         (bulk("g, g, 16"), "`g` is not in shared memory"),
         (
             bulk("n ? x : x, g, 16"),
-            "what this points to cannot be told",
+            "the target of this pointer is unknown",
         ),
         (
             bulk("x, d, 16"),
@@ -563,19 +563,19 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
         ),
         (
             "cuda::device::memcpy_async_tx(x, g, 16, far);".to_owned(),
-            "this is no barrier of block scope",
+            "this is not a barrier of block scope",
         ),
         (
             "cuda::device::barrier_native_handle(x);".to_owned(),
-            "this is no barrier of block scope",
+            "this is not a barrier of block scope",
         ),
         (
             "cuda::memcpy_async(x, g, 6, bar);".to_owned(),
-            "6 bytes that are aligned at 4 are no asynchronous copy here",
+            "a copy of 6 bytes with alignment 4 cannot be asynchronous here",
         ),
         (
             "cuda::memcpy_async(c, d, 4, bar);".to_owned(),
-            "4 bytes that are aligned at 1 are no asynchronous copy here",
+            "a copy of 4 bytes with alignment 1 cannot be asynchronous here",
         ),
         (
             "cuda::memcpy_async(1, x, g, 16, bar);".to_owned(),
@@ -583,7 +583,7 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
         ),
         (
             "auto p = cuda::make_pipeline(1, 2);".to_owned(),
-            "this is no pipeline that is supported",
+            "this is not a supported pipeline",
         ),
         (
             "cuda::pipeline<cuda::thread_scope_block> p;".to_owned(),
@@ -603,7 +603,8 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
     let moved = "name = \"T\"\ndialect = \"cuda\"\ncondition = 'true'\nmemory = { g = { init = [1, 2, 3, 4], type = \"int\" } }\n\
                  [kernel]\nblock = 1\ncode = '''\n__global__ void k(int *g) {\n__shared__ int x[4]; auto p = cuda::make_pipeline();\n\
                  for (int i = 0; i < 2; ++i) { cuda::memcpy_async(x, g, 4, p); g = g + 1; }\n}\n'''\n";
-    Folder::new(&[("t.toml", moved)]).refused(&["t.toml"], &["what this points to cannot be told"]);
+    Folder::new(&[("t.toml", moved)])
+        .refused(&["t.toml"], &["the target of this pointer is unknown"]);
     let host = "name = \"T\"\ndialect = \"cuda\"\ncondition = 'true'\nmemory = { x = 0 }\n[[host]]\ncode = \"cudaGridDependencySynchronize();\"\n";
     Folder::new(&[("t.toml", host)]).refused(
         &["t.toml"],
@@ -632,11 +633,11 @@ fn functions_that_are_instructions_in_forms_that_are_not_supported() {
 fn counts_and_arguments_that_barriers_of_the_library_do_not_have() {
     for (code, words) in [
         ("init(&b, 40000);", "expected a count between 0 and 32767"),
-        ("b.wait();", "one argument: what it waits for"),
-        ("b.wait_parity();", "one argument: what it waits for"),
+        ("b.wait();", "one argument: the phase of the wait"),
+        ("b.wait_parity();", "one argument: the phase of the wait"),
         (
             "b.try_wait_for(0);",
-            "two arguments: what it waits for, and how long",
+            "two arguments: the phase of the wait, and a time",
         ),
         (
             "b.try_wait_until(0, 0);",

@@ -41,7 +41,7 @@ fn without_drivers(folder: &Folder, words: &[&str]) -> Said {
 #[test]
 fn without_a_device_nothing_is_run_and_that_is_said() {
     let folder = Folder::new(&[("sb.toml", SB)]);
-    let (opencl, cuda) = ("there is no OpenCL", "there is no CUDA");
+    let (opencl, cuda) = ("no OpenCL ", "no CUDA ");
     let asked = [
         (["devices"].as_slice(), vec![opencl, cuda]),
         (&["run", "--on", "opencl", "sb.toml"], vec![opencl]),
@@ -158,7 +158,7 @@ fn results_of_one_test_are_added() {
     assert_eq!(merged(&["a.jsonl", "find.jsonl"]).code, Some(1));
     let twice = merged(&["a.jsonl", "b.jsonl", "a.jsonl"]);
     assert_eq!((twice.code, twice.out.as_str()), (Some(2), ""));
-    assert!(twice.err.contains("is there twice"), "{}", twice.err);
+    assert!(twice.err.contains("occurs twice"), "{}", twice.err);
     // A result of the executor is not a result of a device.
     folder.write(
         "run.jsonl",
@@ -167,7 +167,7 @@ fn results_of_one_test_are_added() {
     assert!(
         merged(&["run.jsonl"])
             .err
-            .contains("neither an answer nor a result on a device")
+            .contains("neither an answer nor a result of a device")
     );
 }
 
@@ -251,7 +251,8 @@ fn what_a_driver_of_cuda_is_told_and_says_is_what_is_run() {
         &[&words[..], &["--model", "sc", "--repro-dir", "found", "-q"]].concat(),
     );
     assert_eq!(find.code, Some(1), "{}", find.err);
-    let wanted = "cuda:0 No GPU (CUDA, driver 12.4) shows what sc forbids: P0:a = 0, P1:b = 0";
+    let wanted =
+        "cuda:0 No GPU (CUDA, driver 12.4) shows outcomes that sc forbids: P0:a = 0, P1:b = 0";
     assert!(find.err.contains(wanted), "{}", find.err);
     let written = std::fs::read_dir(folder.path("found"))
         .expect("a folder")
@@ -277,7 +278,11 @@ fn a_driver_of_cuda_that_fails_is_told_and_the_other_tests_go_on() {
         "{}",
         none.err
     );
-    assert!(none.err.contains("there is no CUDA device"), "{}", none.err);
+    assert!(
+        none.err.contains("no CUDA device was found"),
+        "{}",
+        none.err
+    );
     let failures = [
         (
             "refuses",
@@ -375,9 +380,12 @@ fn a_run_that_was_cut_short_goes_on() {
     for (said, wanted) in [
         (
             run("7", &["--format", "jsonl", "--resume", "cut.jsonl"]),
-            "of another seed",
+            "another seed",
         ),
-        (run("0", &["--resume", "cut.jsonl"]), "for `--format jsonl`"),
+        (
+            run("0", &["--resume", "cut.jsonl"]),
+            "needs `--format jsonl`",
+        ),
         (
             run(
                 "0",
@@ -390,7 +398,7 @@ fn a_run_that_was_cut_short_goes_on() {
                     "cut.jsonl",
                 ],
             ),
-            "of another run",
+            "belongs to another run",
         ),
     ] {
         assert_eq!(
@@ -443,7 +451,7 @@ fn a_device_refutes_a_model_that_forbids_what_it_shows() {
     assert!(find.out.contains(r#""schedule":"device""#), "{}", find.out);
     assert!(
         find.err
-            .contains("shows what sc forbids: P0:a = 0, P1:b = 0"),
+            .contains("shows outcomes that sc forbids: P0:a = 0, P1:b = 0"),
         "{}",
         find.err
     );

@@ -149,7 +149,7 @@ fn of_a_line_without_end_the_beginning_is_shown() {
     let said = folder.run(&["merge", "part.jsonl"]);
     assert_eq!(said.code, Some(2));
     assert!(
-        said.err.len() < 10_000 && said.err.contains("this is no answer of a part"),
+        said.err.len() < 10_000 && said.err.contains("this line is not an answer of a part"),
         "{}",
         said.err.len()
     );
@@ -272,7 +272,7 @@ fn no_output_takes_the_place_of_an_input() {
         let said = folder.run(arguments);
         assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);
         assert!(
-            said.err.contains("is not overwritten"),
+            said.err.contains("was not overwritten"),
             "{arguments:?}: {}",
             said.err
         );

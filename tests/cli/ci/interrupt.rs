@@ -121,8 +121,7 @@ fn interrupted(endless: &str, engine: &str, signal: &str, code: i32) {
     for report in ["out.txt", "out.log"] {
         let text = folder.read(report);
         assert!(
-            text.contains("interrupted: 2 of 3 answers were not found\n")
-                && !text.contains("Endless"),
+            text.contains("interrupted: 2 of 3 answers are missing\n") && !text.contains("Endless"),
             "{text}"
         );
     }

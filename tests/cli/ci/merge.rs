@@ -85,14 +85,11 @@ fn what_is_missing_or_there_twice_is_said() {
             .collect();
         refused(
             &others,
-            &[
-                "not the whole run",
-                &format!("nothing is there of part {part}"),
-            ],
+            &["not the whole run", &format!("no answer of part {part}")],
         );
         refused(
             &[all.clone(), vec![name.clone()]].concat(),
-            &["there twice", &name],
+            &["occurs twice", &name],
         );
         let text = folder.read(&name);
         let first = text.lines().next().expect("an answer");
@@ -107,19 +104,22 @@ fn what_is_missing_or_there_twice_is_said() {
         folder.write("half.jsonl", &first[..first.len() / 2]);
         refused(
             &["half.jsonl".into()],
-            &["half.jsonl:1", "no answer of a part of a run"],
+            &["half.jsonl:1", "not an answer of a part of a run"],
         );
         let digest = first.split("\"whole\":\"").nth(1).expect("a digest");
         folder.write("other.jsonl", &text.replace(&digest[..8], "00000000"));
         refused(
             &[others.clone(), vec!["other.jsonl".into()]].concat(),
-            &["is not a part of the run"],
+            &["are parts of different runs"],
         );
         folder.write(
             "moved.jsonl",
             &text.replace(&format!("\"number\":{part},"), "\"number\":9,"),
         );
-        refused(&["moved.jsonl".into()], &["these numbers cannot be"]);
+        refused(
+            &["moved.jsonl".into()],
+            &["its numbers contradict each other"],
+        );
         let next = part % PARTS + 1;
         folder.write(
             "moved.jsonl",
@@ -143,7 +143,7 @@ fn what_is_missing_or_there_twice_is_said() {
     );
     refused(&["none.jsonl".into()], &["`none.jsonl` does not exist"]);
     folder.write("empty.jsonl", "");
-    refused(&["empty.jsonl".into()], &["there are no answers"]);
+    refused(&["empty.jsonl".into()], &["contain no answers"]);
 }
 
 /// All answers with the number of a pair are about its test and model.
@@ -181,7 +181,7 @@ fn a_pair_has_one_test_and_one_model() {
         );
         assert!(
             said.err
-                .contains("the number of another pair: of `MP` under `ptx`"),
+                .contains("the number of another pair, `MP` under `ptx`"),
             "{to}: {}",
             said.err
         );
@@ -220,7 +220,7 @@ fn parts_of_runs_that_differ_are_kept_apart() {
         let said = folder.run(&[&["merge"], mixed.as_slice()].concat());
         assert_eq!(said.code, Some(2), "{}", said.err);
         assert!(
-            said.err.contains("is not a part of the run"),
+            said.err.contains("are parts of different runs"),
             "{}",
             said.err
         );

@@ -132,7 +132,7 @@ fn what_was_not_asked_is_not_blessed() {
     let said = folder.run(&["check", "--bless"]);
     assert_eq!(said.code, Some(1));
     assert!(
-        said.err.contains("warning[not-blessed]") && said.err.contains("was not asked"),
+        said.err.contains("warning[not-blessed]") && said.err.contains("this run did not ask"),
         "{}",
         said.err
     );
@@ -188,7 +188,7 @@ fn what_failed_is_run_again_until_it_does_not() {
     let first = run(&["--rerun-failed"]);
     assert_eq!(names(&first).len(), 5);
     assert!(
-        first.err.contains("nothing is known of a last run"),
+        first.err.contains("no record of a last run"),
         "{}",
         first.err
     );

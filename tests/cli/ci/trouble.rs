@@ -116,7 +116,7 @@ fn colours_follow_the_conventions() {
         command.envs(variables.iter().copied());
         Said::from(command.output().unwrap()).out.contains('\u{1b}')
     };
-    assert!(!coloured(&[], &[]), "a pipe is no terminal");
+    assert!(!coloured(&[], &[]), "a pipe is not a terminal");
     assert!(coloured(&[("CLICOLOR_FORCE", "1")], &[]));
     assert!(!coloured(
         &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")],

@@ -58,7 +58,7 @@ impl Rel {
     /// The given pairs.
     pub fn from_pairs(n: usize, pairs: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut rel = Rel::empty(n);
-        let words = Rc::get_mut(&mut rel.words).expect("nobody else has it");
+        let words = Rc::get_mut(&mut rel.words).expect("a new relation has one owner");
         for (i, j) in pairs {
             debug_assert!(i < n && j < n);
             words[i * rel.width + j / 64] |= 1 << (j % 64);

@@ -41,7 +41,7 @@ pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
     // SAFETY: loading a library runs its initialisation; that of the driver has no visible effect
     // here.
     if !unsafe { sys::is_culib_present() } {
-        let why = "there is no CUDA here: the library of its driver, `libcuda`, was not found";
+        let why = "no CUDA driver was found: its library `libcuda` is missing";
         return Err(Trouble::Failed(why.into()));
     }
     match result::init() {

@@ -164,7 +164,7 @@ JOINED:
 	ld.global.u32 %group, [%a0];
 	setp.lt.u32 %p0, %team, %teams;
 	@%p0 bra PLAY;
-	// What is not needed for the test keeps memory busy until all others are through, but not for ever.
+	// Spare groups keep memory busy until all others are through, for a limited time.
 	sub.u32 %x0, %block, %all;
 	setp.ge.u32 %p0, %x0, %stress;
 	@%p0 bra DONE;

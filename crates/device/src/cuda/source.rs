@@ -41,7 +41,8 @@ pub(crate) fn source(
 ) -> Result<(String, usize), String> {
     if test.program.dialect != Dialect::Ptx {
         return Err(
-            "it is not in PTX: `--on cuda` runs what compilers make of it, under `--model ptx`"
+            "it is not in PTX: `--on cuda` runs the PTX that a compiler prints for it, under \
+            `--model ptx`"
                 .into(),
         );
     }
@@ -136,7 +137,9 @@ fn seats(
                 .flat_map(|t| test.program.thread(*t).code.iter())
                 .any(|instr| of_warp(&instr.op))
         {
-            return Err(unbuilt("several warps, and what their threads do together"));
+            return Err(unbuilt(
+                "operations of whole warps, of which it has several",
+            ));
         }
         let mut seat_of = BTreeMap::new();
         let mut next = 0;
@@ -747,7 +750,7 @@ fn barrier(barrier: &Barrier, all: i64) -> Result<String, String> {
                 Err(unbuilt("a barrier of a part of a warp"))
             }
             Some(Expr::Const(_)) | None => Ok("\tbar.warp.sync 0xffffffff;\n".into()),
-            Some(_) => Err(unbuilt("a barrier whose lanes are computed")),
+            Some(_) => Err(unbuilt("a barrier with a computed set of lanes")),
         },
         _ => Err(unbuilt("a barrier that is not one of a whole CTA or warp")),
     }
@@ -905,7 +908,7 @@ mod tests {
             (
                 ["trap", "st.weak x, 1"],
                 "cta = {at}",
-                "what ends the program",
+                "an instruction that ends the program",
             ),
             (
                 ["cp.async.commit_group", "st.weak x, 1"],

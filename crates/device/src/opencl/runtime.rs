@@ -81,7 +81,7 @@ pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
 fn failed(what: &str, error: ClError) -> Trouble {
     Trouble::Failed(match error.0 {
         DLOPEN_RUNTIME_LOAD_FAILED => {
-            "there is no OpenCL here: its loader, `libOpenCL`, was not found (Debian: \
+            "no OpenCL loader was found: `libOpenCL` is missing (Debian: \
              `ocl-icd-libopencl1`, and a driver such as `pocl-opencl-icd`)"
                 .into()
         }

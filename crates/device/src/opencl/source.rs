@@ -111,7 +111,7 @@ const TEAMS: &str = "
   uint group = order[joined % ${groups}];
   global atomic_uint *through = meeting + ${apart};
   if (team >= teams) {
-    // What is not needed for the test keeps memory busy until all others are through, but not for ever.
+    // Spare groups keep memory busy until all others are through, for a limited time.
     volatile global uint *words = (volatile global uint *)(meeting + (2 + 2 * teams) * ${apart});
     uint at = joined * 2654435761u ^ salt;
     for (uint i = 0; joined - teams * ${groups} < stress && i < (1u << 22); i++) {

@@ -226,7 +226,8 @@ impl LetterMeanings {
                     let is_empty = found.fixed.is_empty() && found.open.is_empty();
                     relation_bits(name, is_empty, count, &examples).ok_or_else(|| {
                         format!(
-                            "`{}` speaks of `{name}`, which such programs have",
+                            "`{}` uses `{name}`, and the search cannot compute it for programs of \
+                            this alphabet",
                             model.name
                         )
                     })

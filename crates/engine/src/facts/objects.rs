@@ -480,7 +480,10 @@ impl<'e, 'x, 'a> Exploration<'e, 'x, 'a> {
         if by_effect.len() > 1 {
             return Some(Err(UserSplit(kind, by_effect.into_values().collect())));
         }
-        let effect = by_effect.into_keys().next().expect("nobody is of no kind");
+        let effect = by_effect
+            .into_keys()
+            .next()
+            .expect("every event has a kind");
         self.effects.insert((kind, at, word), effect.clone());
         Some(Ok(effect))
     }

@@ -80,10 +80,10 @@ impl ConcurrentCommands {
                 return None;
             }
             (ConcurrentCommands::Kernels, _) => {
-                "several kernels may run at once on a device: it orders the groups of one kernel"
+                "several kernels may run at once on a device: it orders only groups of one kernel"
             }
             (ConcurrentCommands::Others, _) => {
-                "commands that are no kernels may run beside kernels: it speaks of threads of \
+                "commands other than kernels may run at the same time: it covers only threads of \
                 kernels"
             }
         };

@@ -299,9 +299,8 @@ fn asked(
         match (views.contains(&true), views.contains(&false)) {
             (true, true) => {
                 return Err(Reason::Calls(
-                    "liveness of host programs in which it depends on when a query is asked \
-                    whether what it asks about can ever be complete, as threads may loop or wait \
-                    for ever"
+                    "liveness of host programs with a query about work that may never complete, \
+                    depending on the time of the query"
                         .into(),
                 ));
             }
@@ -327,8 +326,8 @@ impl CaseSearch<'_> {
         self.sets += 1;
         if self.sets > MAX_SETS {
             return Err(Reason::Calls(format!(
-                "liveness of host programs in which more than {MAX_SETS} sets of commands and \
-                calls may wait for ever for threads that may loop or wait"
+                "liveness of host programs with more than {MAX_SETS} sets of commands and calls \
+                that may wait forever for threads"
             )));
         }
         let stops: Vec<Node> = set.iter().map(|&i| self.all[i].node).collect();

@@ -81,7 +81,7 @@ pub(super) fn judge<'s>(
             ThreadFate::Blocked(_) | ThreadFate::Looping(_) | ThreadFate::Repeating(_)
         )
     }) {
-        return Err("no thread is blocked or loops for ever".to_string());
+        return Err("no thread is blocked or loops forever".to_string());
     }
     let served = seen.fair(progress, &ends, model)?;
     seen.wait_in_vain(&ends)?;
@@ -182,7 +182,7 @@ impl JudgedExecution<'_, '_> {
             let named = self
                 .eval
                 .term(apart.named)
-                .ok_or("whom a thread waits for is not determined")?;
+                .ok_or("the thread for which another one waits is not determined")?;
             if !program
                 .named_among(t, apart.among, named)
                 .into_iter()

@@ -109,7 +109,7 @@ impl HangExplainer<'_, '_> {
                     .filter_map(|e| self.poll(e.index()))
                     .collect();
                 end.polls.dedup();
-                end.why = format!("loops for ever{}", reading(&end.polls));
+                end.why = format!("loops forever{}", reading(&end.polls));
                 end.waits = self.for_values(t, spin.header);
                 Some(spin.header)
             }
@@ -122,8 +122,8 @@ impl HangExplainer<'_, '_> {
                     .filter_map(|p| self.poll(p.1?.index()))
                     .collect();
                 let blocks = match repeat.period {
-                    1 => "repeats its last iteration for ever".to_string(),
-                    n => format!("repeats its last {n} iterations for ever"),
+                    1 => "repeats its last iteration forever".to_string(),
+                    n => format!("repeats its last {n} iterations forever"),
                 };
                 end.why = format!("{blocks}{}", reading(&end.polls));
                 end.waits = self.for_values(t, repeat.header);

@@ -304,7 +304,7 @@ impl HoldExplainer<'_> {
             });
         }
         end.ending = Ending::Looping;
-        end.why = format!("loops for ever{}", reading(&end.polls));
+        end.why = format!("loops forever{}", reading(&end.polls));
         (end.line, end.text) = (
             thread.code[header].line.clone(),
             thread.code[header].text.clone(),
@@ -333,7 +333,7 @@ impl HoldExplainer<'_> {
             _ => {
                 wait_for(point);
                 end.ending = Ending::Blocked;
-                end.why = format!("waits for ever: {why}");
+                end.why = format!("waits forever: {why}");
                 if let Some((_, call)) = point.site(self.program) {
                     (end.line, end.text) = (call.line.clone(), call.text.clone());
                 }

@@ -126,7 +126,7 @@ impl LeafGates<'_> {
     fn reads_of(&self, e: EventId) -> &Rc<Cases> {
         match self.reads[e.index()].as_ref().expect("reads have inputs") {
             CircuitValue::Cases(cases) => cases,
-            CircuitValue::Word(_) => unreachable!("functions are of reads whose values are listed"),
+            CircuitValue::Word(_) => unreachable!("functions have reads with listed values"),
         }
     }
 

@@ -392,7 +392,7 @@ pub(super) fn warn_of_lone_lanes(program: &Program, sink: &mut Sink) {
             continue;
         };
         let message = format!(
-            "{} is alone in its {}, and meets nobody here",
+            "{} is alone in its {}, and no thread meets it here",
             thread.name, level.noun
         );
         sink.warn("lone-lane", instr.span, message, |d| {

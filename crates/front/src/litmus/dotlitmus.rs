@@ -226,7 +226,7 @@ impl LitmusReader<'_> {
         if !cells::is_name(name) && !cells::is_number(name) {
             return self.fail(
                 first,
-                format!("`{}` is no initial value", range_text(clean, &range)),
+                format!("`{}` is not an initial value", range_text(clean, &range)),
                 expected,
             );
         }
@@ -243,7 +243,7 @@ impl LitmusReader<'_> {
                 let proxy_range = at.token();
                 let proxy = &clean[proxy_range.clone()];
                 let Some(proxy) = Proxy::named(proxy) else {
-                    let message = format!("`{proxy}` is no proxy");
+                    let message = format!("`{proxy}` is not a proxy");
                     return self.fail(
                         proxy_range,
                         message,
@@ -301,7 +301,7 @@ impl LitmusReader<'_> {
         let Some(thread) = name.strip_prefix('P').unwrap_or(name).parse().ok() else {
             return self.fail(
                 first,
-                format!("`{name}` is no thread"),
+                format!("`{name}` is not a thread"),
                 "a thread such as `P0`",
             );
         };
@@ -327,7 +327,7 @@ impl LitmusReader<'_> {
         let digits: String = self.clean[range.clone()].split_whitespace().collect();
         match digits.parse() {
             Ok(value) => Some(value),
-            Err(_) => self.fail(range, format!("`{digits}` is no integer"), "an integer"),
+            Err(_) => self.fail(range, format!("`{digits}` is not an integer"), "an integer"),
         }
     }
 

@@ -235,7 +235,7 @@ impl Source {
         }
         let unknown: BTreeSet<usize> = unit.unknown_calls().map(line).collect();
         if !unknown.is_empty() {
-            let what = "a call of a function that is not known; nothing is said of executions that come to it";
+            let what = "a call of an unknown function; executions that reach it are undecided";
             let _ = writeln!(out, "  {}: {what}", listed(&unknown));
         }
     }
@@ -352,7 +352,8 @@ impl Source {
                     Ok(quote(&format!("&{name}[{}]", n / size)))
                 }
                 _ => Err(format!(
-                    "`{}` begins with an address inside of `{name}`, whose elements are not known",
+                    "`{}` begins with an address inside `{name}`, and the type of its elements is \
+                    unknown",
                     v.name
                 )),
             }
@@ -458,8 +459,9 @@ impl Source {
             let message = format!("{} {begin}: no values are given", inputs.join(", "));
             let name = name.trim_matches('`');
             made.warnings.push(self.plain("unknown-values", message).warning().help(format!(
-                "give the first values where it is bound, as in `--arg 0={name}=0` or `--arg 0={name}:u32[4]=1,2`, or, if others point \
-                 to it, `--arg {name}=u32=0`; what is not given is 0"
+                "give the first values with the binding, as in `--arg 0={name}=0` or `--arg \
+                0={name}:u32[4]=1,2`, or, if other buffers point to it, `--arg {name}=u32=0`; \
+                missing values are 0"
             )));
         }
         Ok((made.text, made.warnings))
@@ -560,7 +562,7 @@ impl Source {
                             None => errors.push(
                                 self.plain(
                                     "bad-argument",
-                                    format!("parameter `{name}` is no floating-point number"),
+                                    format!("parameter `{name}` is not a floating-point number"),
                                 )
                                 .help(format!("its type is `.{ty}`: write an integer")),
                             ),
@@ -598,7 +600,7 @@ impl Source {
                             "bad-argument",
                             format!("`{}` is a variable of the module", variable.name),
                         )
-                        .help("say its element type and length alone, as in `--arg s=u32[64]`"),
+                        .help("give only its element type and length, as in `--arg s=u32[64]`"),
                     );
                     continue;
                 }
@@ -712,7 +714,7 @@ impl Source {
                 true => errors.push(
                     self.plain(
                         "name-clash",
-                        format!("`{name}` is a variable of the module, and no buffer"),
+                        format!("`{name}` is a variable of the module, not a buffer"),
                     )
                     .help(format!(
                         "give the buffer another name; `--arg 0={name}` is the variable's address"
@@ -1113,15 +1115,19 @@ impl Source {
             .nth(1)
             .filter(|name| name.starts_with('%'));
         let help = match (d.id, special) {
-            ("not-an-address", _) => {
-                Some("bind the parameter that it comes from to a buffer: `--arg 0=buffer:u32[4]`".to_owned())
-            }
-            ("mixed-size", _) => Some(
-                "give it elements of the smallest size, 8 bytes are two of `--arg 0=buffer:u32[8]`; or say how many bytes it has, `--arg 0=buffer:bytes[64]`: \
-                 its accesses say what is in it"
+            ("not-an-address", _) => Some(
+                "bind the parameter that it comes from to a buffer: `--arg 0=buffer:u32[4]`"
                     .to_owned(),
             ),
-            ("unknown-register", Some(name)) => Some(format!("give it a value as an input: `--arg {name}=0`")),
+            ("mixed-size", _) => Some(
+                "give it elements of the smallest size: 8 bytes are two of `--arg \
+                0=buffer:u32[8]`; or give its size in bytes, `--arg 0=buffer:bytes[64]`: its \
+                accesses then decide the layout"
+                    .to_owned(),
+            ),
+            ("unknown-register", Some(name)) => {
+                Some(format!("give it a value as an input: `--arg {name}=0`"))
+            }
             _ => None,
         };
         let d = help.into_iter().fold(d, |d, help| d.help(help));
@@ -1145,13 +1151,16 @@ impl Source {
             .position(|p| p.name == param.name)
             .unwrap_or(0);
         let message = format!(
-            "what the {bytes} bytes of parameter `{}` of `{}` are is not said",
+            "the layout of the {bytes} bytes of parameter `{}` of `{}` is unknown",
             param.name, kernel.name
         );
-        self.plain("unbound-parameter", message).note("code takes its address, and reads it through that").help(format!(
-            "say what its elements or fields are: `--arg {number}=u32[{}]=1,2`, or `--arg '{number}={{u64,u32,u32}}=&buffer,1,2'`, laid out as in C",
-            bytes.div_ceil(4)
-        ))
+        self.plain("unbound-parameter", message)
+            .note("code takes its address and reads it through the address")
+            .help(format!(
+                "give its elements or fields: `--arg {number}=u32[{}]=1,2`, or `--arg \
+                '{number}={{u64,u32,u32}}=&buffer,1,2'`, laid out as in C",
+                bytes.div_ceil(4)
+            ))
     }
 
     fn unbound(&self, kernel: &Kernel, param: &Param, piece: &str, ty: &str) -> Diagnostic {
@@ -1369,7 +1378,7 @@ fn declared(
         .collect();
     let help = || {
         format!(
-            "say how many bytes it has, or what its elements are: `--arg {0}=bytes[64]`, `--arg {0}=u32[64]`",
+            "give its size in bytes or its elements: `--arg {0}=bytes[64]`, `--arg {0}=u32[64]`",
             v.name
         )
     };
@@ -1626,7 +1635,7 @@ mod tests {
                 r#"k_0 = { init = [1, 0, 0, 0], type = "u32", space = "param" }"#,
             ),
         ] {
-            let text = made(arg).expect("it is bound");
+            let text = made(arg).expect("with the binding");
             assert!(
                 text.contains(line) && text.contains(r#"regs = { k_1 = "&out" }"#),
                 "{text}"
@@ -1638,7 +1647,7 @@ mod tests {
             assert!(
                 errors[0]
                     .message
-                    .contains("what the 16 bytes of parameter `k_0` of `k` are"),
+                    .contains("the layout of the 16 bytes of parameter `k_0` of `k`"),
                 "{errors:?}"
             );
         }

@@ -150,12 +150,12 @@ pub(super) const TEST: &[TableKey] = &[
     key(
         "condition",
         ValueShape::Text,
-        "the proposition asked about, such as `P1:r0 == 1 /\\ x == 2`",
+        "the proposition to decide, such as `P1:r0 == 1 /\\ x == 2`",
     ),
     key(
         "quantifier",
         ValueShape::Word(&["exists", "~exists", "forall"]),
-        "how the condition is meant; exists if absent",
+        "the quantifier of the condition; exists if absent",
     ),
     key(
         "filter",
@@ -165,7 +165,7 @@ pub(super) const TEST: &[TableKey] = &[
     key(
         "observe",
         ValueShape::List(&ValueShape::Text),
-        "what outcomes show besides what the condition names",
+        "registers and locations that outcomes show, in addition to those of the condition",
     ),
     key(
         "options",
@@ -175,8 +175,7 @@ pub(super) const TEST: &[TableKey] = &[
     key(
         "bound",
         ValueShape::Count,
-        "how many iterations of a loop are looked at; `--bound` overrides it, 4 if neither is \
-         there",
+        "the largest number of iterations of a loop; `--bound` overrides it, 4 if both are absent",
     ),
     key(
         "memory",
@@ -207,7 +206,7 @@ pub(super) const TEST: &[TableKey] = &[
             ValueShape::Table(KERNEL),
             ValueShape::List(&ValueShape::Table(NAMED_KERNEL)),
         ]),
-        "threads that all run one code; beside `host`: a list of kernels that the host launches",
+        "threads that all run one code; with `host`: a list of kernels that the host launches",
     ),
     key(
         "host",
@@ -248,7 +247,7 @@ pub(super) const TEST: &[TableKey] = &[
     key(
         "run",
         ValueShape::List(&ValueShape::Table(RUN)),
-        "what runs of the executor are expected to show",
+        "observations that runs of the executor must show",
     ),
     key(
         "axis",
@@ -305,14 +304,14 @@ pub(super) const LOCATION: &[TableKey] = &[
     key(
         "bytes",
         ValueShape::Count,
-        "PTX: an array of so many bytes, in which lies what its accesses, of several sizes, \
-         are to; instead of `type` and `size`",
+        "PTX: an array of this number of bytes, with accesses of several sizes; instead of `type` \
+        and `size`",
     ),
     key(
         "fields",
         ValueShape::Open(&[], &ValueShape::Text),
-        "PTX: what an element is made of, in order, each at a multiple of its size: `{ data = \
-         \"u32[4]\", bar = \"mbarrier\" }`; instead of `type`",
+        "PTX: the fields of an element, in order, each at a multiple of its size: `{ data = \
+        \"u32[4]\", bar = \"mbarrier\" }`; instead of `type`",
     ),
     key(
         "space",
@@ -329,7 +328,7 @@ pub(super) const LOCATION: &[TableKey] = &[
     key(
         "gpu",
         ValueShape::Count,
-        "CUDA: whose memory it is, of the kind `device`; 0 if absent",
+        "CUDA: the GPU that has this memory, for the kind `device`; 0 if absent",
     ),
     key(
         "atomic",
@@ -356,8 +355,8 @@ pub(super) const LOCATION: &[TableKey] = &[
     key(
         "at",
         ValueShape::Text,
-        "a further name of the address of this location, declared before: arrays of dynamic \
-         shared memory begin at one place",
+        "a second name for the address of this location, declared before: arrays of dynamic \
+        shared memory begin at one place",
     ),
     key(
         "alias",
@@ -422,7 +421,7 @@ pub(super) const THREAD: &[TableKey] = &[
     key(
         "cluster",
         ValueShape::Count,
-        "the cluster of its CTA; if absent, the CTA is a cluster of its own",
+        "the cluster of its CTA; if absent, the CTA is alone in its cluster",
     ),
     key(
         "warp",
@@ -444,7 +443,7 @@ pub(super) const THREAD: &[TableKey] = &[
     key(
         "launched",
         ValueShape::Bool,
-        "its code is all that it runs: its CTA starts and exits, as those of a kernel do",
+        "whether the thread runs no other code: its CTA starts and exits, as those of a kernel do",
     ),
     key("regs", REGS, "registers with initial values"),
     required("code", ValueShape::Text, "its code; may be empty"),
@@ -458,7 +457,7 @@ const EXTENT: ValueShape =
 const CLUSTER: TableKey = key(
     "cluster",
     EXTENT,
-    "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is a cluster of its own",
+    "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is alone in its cluster",
 );
 const DOMAIN: TableKey = key(
     "domain",
@@ -505,7 +504,7 @@ pub(super) const KERNEL: &[TableKey] = &[
     key(
         "uniform",
         ValueShape::Bool,
-        "OpenCL: whether all work-groups must be full; not so if absent",
+        "OpenCL: whether all work-groups must be full; false if absent",
     ),
     CLUSTER,
     key(
@@ -522,7 +521,8 @@ pub(super) const KERNEL: &[TableKey] = &[
     key(
         "assume",
         ValueShape::Text,
-        "what holds of the launch and of `regs`, for answers about every launch: `n <= 1024 && blockDim.x % 32 == 0`",
+        "assumptions about the launch and `regs`, for answers about every launch: `n <= 1024 && \
+        blockDim.x % 32 == 0`",
     ),
     required(
         "code",
@@ -553,7 +553,7 @@ pub(super) const NAMED_KERNEL: &[TableKey] = &[
     key(
         "uniform",
         ValueShape::Bool,
-        "OpenCL: whether all work-groups of a launch must be full; not so if absent",
+        "OpenCL: whether all work-groups of a launch must be full; false if absent",
     ),
     SAME_REGS,
     required(
@@ -606,9 +606,8 @@ pub(super) const EXPECT: &[TableKey] = &[
     key(
         "readings",
         ValueShape::Open(&[], &ValueShape::Open(&[], &ValueShape::Word(REACHABILITY))),
-        "of the condition, where the answer depends on how a source is read: by option and \
-         value, as in `{ async-fence = { thread = \"allowed\" } }`; under values that are not \
-         there, it is as expected",
+        "of the condition, if the answer depends on the reading of a source: by option and value, \
+        as in `{ async-fence = { thread = \"allowed\" } }`; other values keep the expectation",
     ),
     key(
         "race",
@@ -638,8 +637,8 @@ pub(super) const EXPECT: &[TableKey] = &[
     key(
         "known",
         ValueShape::Text,
-        "why the model is known to say otherwise: not met, it is told and does not fail; met, \
-         it fails",
+        "why the model is known to answer differently: if unmet, it is reported and does not \
+        fail; if met, it fails",
     ),
 ];
 
@@ -676,7 +675,7 @@ pub(super) const RUN: &[TableKey] = &[
     key(
         "early",
         ValueShape::Word(EARLY),
-        "what weak memories bind early; none if absent",
+        "the operations that weak memories bind early; none if absent",
     ),
     key(
         "scheduling",
@@ -693,11 +692,15 @@ pub(super) const RUN: &[TableKey] = &[
         ValueShape::Count,
         "how many random runs; 100 if absent",
     ),
-    key("steps", ValueShape::Count, "at most so many steps of a run"),
+    key(
+        "steps",
+        ValueShape::Count,
+        "the largest number of steps of a run",
+    ),
     key(
         "warp_size",
         ValueShape::Count,
-        "warps of so many threads; as the test says if absent",
+        "the number of threads in a warp; as in the test if absent",
     ),
     key(
         "sms",
@@ -707,7 +710,7 @@ pub(super) const RUN: &[TableKey] = &[
     key(
         "resident",
         ValueShape::Count,
-        "blocks that a multiprocessor has room for",
+        "the number of blocks for which a multiprocessor has room",
     ),
     key("cooperative", ValueShape::Bool, "a cooperative launch"),
     key(
@@ -723,7 +726,7 @@ pub(super) const RUN: &[TableKey] = &[
     key(
         "condition",
         ValueShape::Word(HOLDS),
-        "in which of the outcomes observed the condition holds",
+        "the observed outcomes in which the condition holds",
     ),
     key(
         "why",
@@ -765,7 +768,7 @@ pub(super) const AXIS: &[TableKey] = &[
     required(
         "name",
         ValueShape::Text,
-        "`${name}` stands for the name of the chosen value",
+        "`${name}` is replaced by the name of the chosen value",
     ),
     required(
         "value",
@@ -786,28 +789,24 @@ pub(super) const MATRIX: &[TableKey] = &[
     key(
         "property",
         ValueShape::Word(PROPERTIES),
-        "what the answers are about; reachability if absent",
+        "the property of the answers; reachability if absent",
     ),
-    required(
-        "rows",
-        ValueShape::Text,
-        "the axis whose values name the rows",
-    ),
+    required("rows", ValueShape::Text, "the axis of the rows"),
     key(
         "columns",
         ValueShape::Text,
-        "the axis whose values head the columns; if absent, each row has one answer",
+        "the axis of the columns; if absent, each row has one answer",
     ),
     key(
         "readings",
         ValueShape::Text,
-        "an option that chooses how a source is read: its values head the columns, and each \
-         row has an answer for each, of one test",
+        "an option that chooses the reading of a source: its values are the columns, and each row \
+        has the answers of one test",
     ),
     key(
         "letters",
         ValueShape::Open(&[], &ValueShape::Text),
-        "what the cells mean; A, F and R if absent",
+        "the meaning of the cells; A, F and R if absent",
     ),
     required(
         "table",

@@ -205,8 +205,11 @@ fn unlike_all(sink: &Sink) -> Diagnostic {
     let message = "this is neither a test nor a source file";
     Diagnostic::error("unknown-file", sink.file(), Span::new(0, first), message)
         .label("expected a test in TOML, a `.litmus` file, or kernels")
-        .note("files are told by their endings: `.toml`, `.litmus`, `.cu`, `.cuh`, `.cl`, `.ptx`")
-        .help("of another ending, say what it is: `--language cuda`, `opencl` or `ptx`")
+        .note(
+            "the ending decides the kind of a file: `.toml`, `.litmus`, `.cu`, `.cuh`, `.cl`, \
+            `.ptx`",
+        )
+        .help("for another ending, name the language: `--language cuda`, `opencl` or `ptx`")
 }
 
 /// Whether a file is in the `.litmus` format instead of TOML, by its ending or else its first word.

@@ -17,8 +17,8 @@ pub fn schema() -> Value {
         map.insert(
             "description".to_string(),
             json!(
-                "A litmus test, or a template that stands for several. In templates, \
-                 `${key}` in a string is a placeholder."
+                "A litmus test, or a template for several tests. In templates, `${key}` in a \
+                string is a placeholder."
             ),
         );
     }

@@ -28,7 +28,7 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     let program = &test.program;
     if program.host.is_some() {
         let message = format!(
-            "`{}` is a host program, which cannot be written from what was read",
+            "`{}` is a host program, and Fencepost cannot write those",
             test.name
         );
         return Err(Box::new(Diagnostic::plain("cannot-write", message)));
@@ -215,7 +215,7 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
         let diagnostic = Diagnostic::error("cannot-write", &test.file, span, message);
         Box::new(
             diagnostic
-                .label("the short form has no words for it")
+                .label("the short form cannot express it")
                 .note(e.what),
         )
     })?;

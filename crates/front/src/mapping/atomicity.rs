@@ -58,7 +58,7 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
             };
             return match kind {
                 MemoryKind::Device(gpu) if !alone && !peer(gpu) => Some(rule(
-                    "memory of a GPU that others than it and its peers may access",
+                    "memory of a GPU that devices other than it and its peers may access",
                 )),
                 _ => None,
             };

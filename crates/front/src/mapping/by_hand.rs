@@ -55,7 +55,7 @@ impl Mapping {
             from,
             to,
             current: false,
-            doc: format!("what `{}` becomes in `{}`", source.name, target.file.name),
+            doc: format!("the target of `{}` in `{}`", source.name, target.file.name),
             sources: Vec::new(),
             rows: Vec::new(),
             scopes: Vec::new(),
@@ -191,7 +191,7 @@ impl Pair {
 
     fn lacking(&self, what: &str) -> String {
         format!(
-            "`{}` has no {what}, which the source's condition speaks of",
+            "`{}` has no {what}, and the source's condition uses it",
             self.target.name
         )
     }

@@ -28,33 +28,21 @@ use program::{Dialect, Scope};
 const BECOMES: ValueShape = ValueShape::OneOf(&[ValueShape::Text, ValueShape::Table(BY_SCOPE)]);
 
 const BY_SCOPE: &[TableKey] = &[
-    key(
-        "thread",
-        ValueShape::Text,
-        "what it becomes at thread scope",
-    ),
+    key("thread", ValueShape::Text, "its PTX at thread scope"),
     key(
         "warp",
         ValueShape::Text,
-        "what it becomes at the scope of a warp or sub-group",
+        "its PTX at the scope of a warp or sub-group",
     ),
     key(
         "cta",
         ValueShape::Text,
-        "what it becomes at the scope of a CTA, block or work-group",
+        "its PTX at the scope of a CTA, block or work-group",
     ),
-    key(
-        "cluster",
-        ValueShape::Text,
-        "what it becomes at cluster scope",
-    ),
-    key("gpu", ValueShape::Text, "what it becomes at device scope"),
-    key("sys", ValueShape::Text, "what it becomes at system scope"),
-    key(
-        "other",
-        ValueShape::Text,
-        "what it becomes at every scope that is not named",
-    ),
+    key("cluster", ValueShape::Text, "its PTX at cluster scope"),
+    key("gpu", ValueShape::Text, "its PTX at device scope"),
+    key("sys", ValueShape::Text, "its PTX at system scope"),
+    key("other", ValueShape::Text, "its PTX at every other scope"),
 ];
 
 const fn rows(name: &'static str, keys: &'static [TableKey]) -> TableKey {
@@ -105,37 +93,33 @@ const KEYS: &[TableKey] = &[
     key(
         "base",
         ValueShape::Text,
-        "the shipped mapping whose rows hold where this one has none",
+        "the shipped mapping that supplies the missing rows",
     ),
     key(
         "gaps",
         ValueShape::List(&ValueShape::Text),
-        "which known gaps of the base it has, too",
+        "the known gaps of the base that this mapping shares",
     ),
     key(
         "current",
         ValueShape::Bool,
-        "whether it is taken where nobody names one, if it is shipped",
+        "whether it is the default, if it is shipped",
     ),
-    required("doc", ValueShape::Text, "what it is"),
+    required("doc", ValueShape::Text, "a description"),
     required(
         "sources",
         ValueShape::List(&ValueShape::Text),
-        "what says so: document and section",
+        "its sources: document and section",
     ),
     key(
         "scopes",
         ValueShape::Table(&[
             key("thread", TARGET, "what thread scope becomes"),
-            key(
-                "warp",
-                TARGET,
-                "what the scope of a warp or sub-group becomes",
-            ),
+            key("warp", TARGET, "the PTX scope for a warp or sub-group"),
             key(
                 "cta",
                 TARGET,
-                "what the scope of a CTA, block or work-group becomes",
+                "the PTX scope for a CTA, block or work-group",
             ),
             key("cluster", TARGET, "what cluster scope becomes"),
             key("gpu", TARGET, "what device scope becomes"),
@@ -156,7 +140,7 @@ const KEYS: &[TableKey] = &[
             required(
                 "groups",
                 ValueShape::List(&SCOPE),
-                "the groups whose barriers PTX has",
+                "the groups that have barriers in PTX",
             ),
             required(
                 "wider",
@@ -173,16 +157,16 @@ const KEYS: &[TableKey] = &[
             required(
                 "lost",
                 ValueShape::Text,
-                "what the mapping does not keep: the end of a sentence",
+                "the lost property, as the end of a sentence",
             ),
             required("source", ValueShape::Text, "what says so"),
             key(
                 "mended",
                 ValueShape::Text,
-                "the shipped mapping that has no such gap; without: told by the source model",
+                "the shipped mapping without this gap; if absent, the source model decides",
             ),
         ])),
-        "what the mapping is known not to keep, the smallest gap first",
+        "the properties that the mapping is known to lose, the smallest gap first",
     ),
 ];
 
@@ -242,7 +226,7 @@ impl Mapping {
             GapTest::Less => None,
         }) {
             let message = format!(
-                "`{}`: `mended` names `{by}`, and there is no such shipped mapping",
+                "`{}`: `mended` names `{by}`, which is not a shipped mapping",
                 mapping.asked
             );
             return Err(vec![Diagnostic::plain("unknown-mapping", message)]);
@@ -446,12 +430,10 @@ impl MappingReader<'_, '_> {
         let kept = texts(root, "gaps");
         let Some(value) = root.get("base") else {
             for (_, span) in kept {
-                self.sink.error(
-                    "unknown-gap",
-                    span,
-                    "there is no base whose gaps these could be",
-                    |d| d.label("expected a `base` beside it"),
-                );
+                self.sink
+                    .error("unknown-gap", span, "these gaps need a base", |d| {
+                        d.label("expected a `base` with it")
+                    });
             }
             return Some(());
         };
@@ -574,7 +556,7 @@ impl MappingReader<'_, '_> {
                     self.sink.error(
                         "unknown-step",
                         span,
-                        format!("`{text}` cannot stand here"),
+                        format!("`{text}` is not allowed here"),
                         |d| d.label(expected),
                     );
                     return None;
@@ -584,7 +566,7 @@ impl MappingReader<'_, '_> {
         let accesses = steps.iter().filter(|s| s.kind != OpKind::Fence).count();
         if kind != OpKind::Fence && accesses != 1 {
             let message = format!(
-                "`{}` stands {accesses} times in what one operation becomes",
+                "the PTX of one operation has {accesses} accesses `{}`",
                 kind.opcode()
             );
             self.sink.error("unknown-step", span, message, |d| {

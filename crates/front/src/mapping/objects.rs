@@ -145,9 +145,7 @@ impl BarrierObjects<'_> {
             }
             Op::Load { dst, addr, .. } => {
                 let Some(Op::Assign { value, .. }) = code.get(at + 1).map(|next| &next.op) else {
-                    return Err(
-                        "object rows: what is looked for at this barrier is not known".into(),
-                    );
+                    return Err("object rows: the phase that this barrier tests is unknown".into());
                 };
                 let wait = ObjectOp {
                     dst: Some(*dst),
@@ -160,7 +158,7 @@ impl BarrierObjects<'_> {
                 wait.rows(mapping, OpKind::Wait, op.scope())
             }
             Op::Store { addr, value, .. } => begin(addr, value, regs),
-            _ => Err("object rows: this is no operation of a barrier".into()),
+            _ => Err("object rows: this is not an operation of a barrier".into()),
         }
     }
 }

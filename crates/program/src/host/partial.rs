@@ -32,12 +32,10 @@ pub enum UnclearEffect {
     #[error(transparent)]
     TooManyOrders(#[from] TooManyOrders),
     /// Waits in some order form a cycle.
-    #[error("where threads loop or wait for ever, calls wait in a circle in some order of calls")]
+    #[error("threads loop or wait forever, and in some order of calls the calls wait in a circle")]
     Circle,
     /// Several calls set a user event.
-    #[error(
-        "where threads loop or wait for ever, one of several calls that set `{0}` is not issued"
-    )]
+    #[error("threads loop or wait forever, and one of several calls that set `{0}` is not issued")]
     SetTwice(String),
 }
 

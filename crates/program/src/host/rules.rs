@@ -110,7 +110,7 @@ rules! {
         "the calls and accesses of a host thread follow one another"
         "ISO C, 5.1.2.3; OpenCL API, Execution Model";
     Launch "S1"
-        "a launch precedes the start of what it launches"
+        "a launch precedes the start of the launched work"
         "CUDA Programming Guide, Asynchronous Concurrent Execution";
     Stream "S2" "work of a stream follows one another" "CUDA runtime API, Stream Management";
     NullAfter "S3"

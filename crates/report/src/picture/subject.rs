@@ -45,9 +45,9 @@ pub fn nothing(line: &AnswerLine) -> String {
             let why = answer.explanation.iter().flat_map(|e| &e.impossible);
             let why: Vec<_> = why.map(String::as_str).collect();
             let why = if why.is_empty() {
-                "no execution ends so".to_owned()
+                "no execution has this outcome".to_owned()
             } else {
-                format!("no execution comes to {}", why.join(", "))
+                format!("no execution reaches {}", why.join(", "))
             };
             format!("There is nothing to draw: {why}, whatever the axioms.")
         }
@@ -153,14 +153,14 @@ fn forbidden<'a>(line: &'a AnswerLine, breach: &'a Breach, all: &[Breach]) -> Pi
     )];
     let shape = if breach.closes { "cycle" } else { "chain" };
     if chain.is_empty() {
-        says.push("Nothing is there that the axiom demands.".to_owned());
+        says.push("The execution lacks the event or pair that the axiom demands.".to_owned());
     } else {
         let mut names: Vec<&str> = along.iter().map(|l| l.relation.as_str()).collect();
         names.dedup();
         let along = if names.is_empty() {
             String::new()
         } else {
-            format!("; besides: {}", names.join(", "))
+            format!("; further relations: {}", names.join(", "))
         };
         says.push(format!("The {shape} in bold: {}{along}.", chain.join(" ")));
     }

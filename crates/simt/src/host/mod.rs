@@ -389,7 +389,7 @@ impl<C: Default> HostProgress<C> {
                 },
             ) => {
                 needs.insert(HostCondition::Reached(parent, CommandStage::Ended));
-                // It waits for every other launch of the parent, but only for earlier tail
+                // It waits forevery other launch of the parent, but only for earlier tail
                 // launches. One thread makes all launches, in the order of their numbers.
                 let first = |other: CommandId| match host.command(other).origin {
                     CommandOrigin::Device {

@@ -54,8 +54,8 @@ pub(super) fn why(code: &Code, events: &[RunEvent], found: &RacingAccesses) -> S
     let same_block = code.cta[a.touch.thread] == code.cta[b.touch.thread];
     match same_block {
         true if a.epoch == b.epoch => "no barrier between them".into(),
-        true => "the barriers between them do not bring these two threads together".into(),
-        false => "they are in different blocks, and nothing is handed from one to the other".into(),
+        true => "no barrier between them joins these two threads".into(),
+        false => "they are in different blocks, and no synchronization connects the blocks".into(),
     }
 }
 

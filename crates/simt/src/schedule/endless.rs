@@ -50,7 +50,7 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
     let threads = program.threads.len();
     if threads > MAX_THREADS {
         return Err(format!(
-            "progress models are told apart for at most {MAX_THREADS} threads"
+            "the executor distinguishes progress models for at most {MAX_THREADS} threads"
         ));
     }
     let (points, edges) = points(graph);

@@ -95,7 +95,7 @@ impl Costs {
                 ))),
             }
             if seen.contains(&key) {
-                wrong.push(error(format!("`{key}` stands here for the second time")));
+                wrong.push(error(format!("`{key}` occurs twice")));
             }
             seen.push(key);
         }
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(said("loop = 1.5").1, "loop = 1.5");
         assert!(said("loops = 3").0.contains("no cost of `loops`"));
         assert!(said("loop 3").0.contains("expected `NAME = NUMBER`"));
-        assert!(said("loop = 3\nloop = 4").0.contains("second time"));
+        assert!(said("loop = 3\nloop = 4").0.contains("occurs twice"));
         assert!(said("").0.contains("without loop"));
         assert!(said("fence relaxed = 3").0.contains("no cost of"));
     }

@@ -206,7 +206,7 @@ fn axioms(side: &Side<'_>, (prop, negate): (Option<&Prop>, bool), means: &Means)
 /// Axioms that together forbid something, as a list.
 pub fn listed(names: &[String]) -> String {
     if names.is_empty() {
-        "several axioms, each enough alone".into()
+        "several axioms, each of which suffices alone".into()
     } else {
         names.join(", ")
     }
@@ -375,7 +375,7 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Un
     let (from, to, name) = (source.label, ptx.label, by.name());
     if source.undefined().is_some() {
         let found = race(Relation::Exempt, source, None, means);
-        let why = format!("nothing is asked of the mapping: {}", found.why);
+        let why = format!("the mapping need not keep anything: {}", found.why);
         return UnnamedFinding { why, ..found };
     }
     for property in [Property::Undefined, Property::Race] {

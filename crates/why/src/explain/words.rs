@@ -71,7 +71,7 @@ impl<'a> Words<'a> {
             return if step.holds {
                 said
             } else {
-                format!("it is not so that {said}")
+                format!("it does not hold that {said}")
             };
         }
         match &node.op {

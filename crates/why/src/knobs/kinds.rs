@@ -415,7 +415,10 @@ pub fn dependencies(
         let level = match &instr(program, spot).op {
             Op::Store { value: written, .. } if reads(written) => {
                 let v = value(spot)?;
-                (Change::Value(v), format!("the value {v} whatever was read"))
+                (
+                    Change::Value(v),
+                    format!("the value {v} whatever the read returns"),
+                )
             }
             Op::Branch { cond, .. } if reads(cond) => {
                 let taken = path(spot)?;
@@ -438,7 +441,7 @@ pub fn dependencies(
 }
 
 /// The written state of a dependency.
-const DEPENDENCE: &str = "the dependence on what was read";
+const DEPENDENCE: &str = "the dependency";
 
 /// Whether an access goes through a proxy of PTX.
 fn goes_through(op: &Op, proxy: Tag) -> bool {

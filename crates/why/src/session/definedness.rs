@@ -46,7 +46,7 @@ impl<'a> Session<'a> {
                     }
                     (Verdict::Undecided(reason), ..) => Ok(Definedness::Undecided(reason)),
                     (verdict, ..) => Err(format!(
-                        "`{}` is no answer about undefined behaviour",
+                        "`{}` is not an answer about undefined behaviour",
                         verdict.word()
                     )),
                 },

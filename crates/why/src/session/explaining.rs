@@ -180,7 +180,7 @@ impl<'a> Session<'a> {
                 let under = format!("{name}={value}");
                 if needs.is_empty() {
                     missing.none = Some(format!(
-                        "in the reading `{under}` of the source it is, as it stands"
+                        "the reading `{under}` of the source forbids it as written"
                     ));
                 }
                 (missing.edits, missing.under) = (needs, Some(under));

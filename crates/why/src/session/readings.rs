@@ -219,7 +219,7 @@ mod tests {
                         let shared = !other.prepared.is_empty();
                         assert!(
                             shared || row.name == "b128",
-                            "{}: {} is no matter of events",
+                            "{}: {} is not a matter of events",
                             test.name,
                             row.name
                         );

@@ -44,7 +44,7 @@ impl Lowerer<'_> {
         self.steps += 1;
         if self.depth >= MAX_DEPTH || self.steps > MAX_STEPS {
             let message = if self.steps > MAX_STEPS {
-                "the model is too large: its functions expand to millions of expressions"
+                "the model is too large: its functions expand to over a million expressions"
             } else {
                 "this expression nests too deeply, the functions that it calls included"
             };
@@ -316,7 +316,7 @@ impl Lowerer<'_> {
                     "not-a-function",
                     &source,
                     name.span,
-                    format!("`{}` is no function", name.name),
+                    format!("`{}` is not a function", name.name),
                 )
                 .label("applied here")
                 .help("is an operator missing after it?");

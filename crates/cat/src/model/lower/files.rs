@@ -193,7 +193,7 @@ impl Lowerer<'_> {
                     span,
                     format!("there is no file `{path}`"),
                 )
-                .label("neither beside this file nor among the shipped ones")
+                .label("looked in the folder of this file and among the shipped files")
                 .did_you_mean(path, shipped.iter().map(String::as_str));
                 return self.report(diagnostic, file);
             }

@@ -136,7 +136,7 @@ impl Lowerer<'_> {
                 "unknown-name",
                 &source,
                 name.span,
-                format!("`{}` is no free relation", name.name),
+                format!("`{}` is not a free relation", name.name),
             )
             .label(format!("`{word}` names one that was declared free"))
             .did_you_mean(&name.name, names);
@@ -147,7 +147,10 @@ impl Lowerer<'_> {
                 "wrong-role",
                 &source,
                 name.span,
-                format!("`{word}` needs a free {shape}, `{}` is none", name.name),
+                format!(
+                    "`{word}` needs a free {shape}, and `{}` is not one",
+                    name.name
+                ),
             );
             return self.report(diagnostic, file);
         }
@@ -198,7 +201,7 @@ impl Lowerer<'_> {
                     "missing-role",
                     &main,
                     Span::new(end, end),
-                    format!("this model does not say which free relation {what}"),
+                    format!("no line of this model says which free relation {what}"),
                 )
                 .help(format!("add `{word} {example}`"));
                 self.report_role(diagnostic, word);

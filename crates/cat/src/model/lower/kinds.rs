@@ -130,12 +130,11 @@ impl Lowerer<'_> {
             "not-monotone",
             &source,
             expr.span,
-            format!("a name that `let rec` is defining stands {place}"),
+            format!("`let rec` defines a name that occurs {place}"),
         )
         .label("depends on the recursive name")
         .note(
-            "a recursive definition must only grow with what it defines, or it has no least \
-            solution",
+            "the right side must grow with the defined name; otherwise there is no least solution",
         );
         self.report(diagnostic, env.file);
         false

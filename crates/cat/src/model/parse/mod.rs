@@ -189,9 +189,7 @@ impl CatParser<'_> {
                         bindings: self.bindings()?,
                     };
                     if self.is_word("in") {
-                        return Err(self.unexpected(
-                            "a statement; `let … in …` needs a place where an expression can stand",
-                        ));
+                        return Err(self.unexpected("a statement (`let … in …` is an expression)"));
                     }
                     kind
                 }
@@ -261,7 +259,7 @@ impl CatParser<'_> {
         };
         let flag = role != TestRole::Axiom;
         let means = if flag && self.take_word("means") {
-            Some(self.name("what it means")?)
+            Some(self.name("a meaning")?)
         } else {
             None
         };

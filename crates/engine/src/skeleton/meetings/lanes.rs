@@ -235,8 +235,8 @@ impl Unroller<'_> {
         // In a loop, a thread may run together with others in another iteration.
         let progress = self.purpose.is_progress();
         if converged && (!alike || progress || here.iterations().next().is_some()) {
-            let what = "which threads of a warp run together (`activemask`) in a loop, in \
-            different code, or for ever";
+            let what = "`activemask` in a loop, in threads with different code, or in questions \
+                of liveness";
             return Err(Reason::Unsupported(what.into()));
         }
         if !alike {

@@ -362,7 +362,7 @@ static ROWS: LazyLock<Vec<BaseRow>> = LazyLock::new(|| {
         }
     });
     rows.extend(endless);
-    rows.extend(CHECKER.map(|name| set(name, "what the checker asks for", none())));
+    rows.extend(CHECKER.map(|name| set(name, "the event that the checker expects", none())));
     rows
 });
 
@@ -420,9 +420,9 @@ fn sets() -> Vec<BaseRow> {
             needs: |_, program| has_launched_clusters(program),
             ..called(
                 "LAUNCHED",
-                "PTX: events of threads whose CTA starts and exits in the test; empty where no \
-                such one is of a cluster",
-                "of a thread whose CTA starts and exits in the test",
+                "PTX: events of threads in a CTA that starts and exits in the test; empty if no \
+                such CTA is in a cluster",
+                "of a thread in a CTA that starts and exits in the test",
                 events(|sk, e| {
                     has_launched_clusters(&sk.program)
                         && e.thread
@@ -555,8 +555,8 @@ fn speaks_of_reading(name: &str, program: &Program) -> bool {
 /// All events, if a reading is chosen and the program has a feature that readings are about.
 fn reading(chosen: Setting, option: &str, value: &str) -> BaseRow {
     let doc = format!(
-        "PTX: with `{option} = {value}`, every event of a program with what that speaks of, else \
-        none"
+        "PTX: with `{option} = {value}`, every event of a program with the feature that this \
+        option concerns, else none"
     );
     let (name, doc): (&'static str, &'static str) =
         (format!("{option}.{value}").leak(), doc.leak());
@@ -636,7 +636,7 @@ const MEMORY_KINDS: &[(&str, &str)] = &[
     ),
     (
         "BUFFER",
-        "OpenCL: accesses to buffer objects that are no shared virtual memory",
+        "OpenCL: accesses to buffer objects outside shared virtual memory",
     ),
     (
         "SVM_COARSE",
@@ -728,13 +728,14 @@ fn relations() -> Vec<BaseRow> {
             accesses of an object have one size",
             "the accesses do not have the same bytes", "both accesses have the same bytes";
         Dependency "addr" = edges(|sk| &sk.addr) => "address dependency",
-            "the address of {b} depends on what {a} reads", "the address of {b} does not depend \
-            on {a}";
+            "the address of {b} depends on the value of {a}",
+            "the address of {b} does not depend on {a}";
         Dependency "data" = edges(|sk| &sk.data) => "data dependency",
-            "what {b} writes depends on what {a} reads", "what {b} writes does not depend on {a}";
+            "the value of {b} depends on the value of {a}", "the value of {b} does not depend on \
+            {a}";
         Dependency "ctrl" = edges(|sk| &sk.ctrl) => "control dependency",
-            "whether {b} executes depends on what {a} reads", "whether {b} executes does not \
-            depend on {a}";
+            "the value of {a} decides whether {b} executes",
+            "the value of {a} does not decide whether {b} executes";
         Inclusion "sr" = pairs(includes) => "each event's scope includes the other's thread",
             "each one's scope includes the other's thread", "one's scope does not include the \
             other's thread";
@@ -794,18 +795,16 @@ fn relations() -> Vec<BaseRow> {
             "{a} and {b} are not in one phase of a barrier with different thread counts";
         None "out-of-turn" = edges(|sk| &sk.out_of_turn),
             if |_, program: &Program| may_miss_turns(program) =>
-            "arrival at a barrier for all threads of a group to the next one of its thread with \
-            no wait between, to itself with \
-             none to the end of the thread; wait at such a barrier to the next one with no \
-             arrival between, to itself with none before",
-            "{b} comes in the turn of {a}, as nothing of the other kind is between them",
-            "{b} does not come in the turn of {a}";
+            "at barriers for all threads of a group: an arrival to the thread's next arrival \
+            without a wait between them, or to itself without a later wait; a wait to the next \
+            wait without an arrival between them, or to itself without an earlier arrival",
+            "{b} follows {a} without an arrival or wait of the other kind between them",
+            "an arrival or wait of the other kind is between {a} and {b}";
         None "not-cooperative" = relation(not_cooperative),
             if |_, program: &Program| has_uncooperative(program) =>
-            "CUDA: an arrival at the barrier of a grid whose launch is not cooperative, with \
-            itself",
-            "{a} is of a grid whose launch is not cooperative", "{a} is of no grid whose launch \
-            is not cooperative";
+            "CUDA: an arrival at the barrier of a grid without a cooperative launch, with itself",
+            "{a} is in a grid without a cooperative launch", "{a} is not in a grid without a \
+            cooperative launch";
         None "exitbar" = edges(|sk| &sk.exitbar) =>
             "event of a thread to a wait that passes because the thread has ended",
             "{b} passes because the thread of {a} has ended",
@@ -832,29 +831,29 @@ fn relations() -> Vec<BaseRow> {
             "PTX: an access to shared memory of another CTA, with itself",
             "{a} is to shared memory of another CTA", "{a} is not to shared memory of another CTA";
         None "lends" = relation(lends), if |_, program: &Program| has_launched_clusters(program) =>
-            "PTX: event of a thread to accesses of other CTAs to the shared memory of its own; \
-            empty where no CTA of a cluster starts in the test",
+            "PTX: event of a thread to accesses by other CTAs to the shared memory of the \
+            thread's CTA; empty if no CTA of a cluster starts in the test",
             "{b} is to shared memory of the CTA of {a}, which is another one",
             "{b} is not to shared memory of the CTA of {a}, from another one";
         None "leaves" = relation(leaves),
             if |_, program: &Program| has_launched_clusters(program) =>
-            "PTX: an access to shared memory of another CTA that exits, with itself; empty where \
-            no CTA of a cluster starts in the test",
-            "the CTA whose shared memory {a} accesses exits", "the CTA whose shared memory {a} \
-            accesses does not exit";
+            "PTX: an access to shared memory of another CTA that exits, with itself; empty if no \
+            CTA of a cluster starts in the test",
+            "{a} accesses shared memory of a CTA that exits", "{a} accesses shared memory of a \
+            CTA that does not exit";
         Asynchronous "starts" = relation(copies::starts) =>
             "PTX: event of a thread to those of asynchronous operations that it begins later",
             "{a} comes before the start of the asynchronous operation of {b}",
             "{a} does not come before the start of an asynchronous operation of {b}";
         Asynchronous "inop" = relation(copies::inop) =>
-            "PTX: read of an asynchronous operation to what it feeds: the write of what was read, \
-            accesses to where it points",
-            "{b} uses what the asynchronous operation reads in {a}",
-            "{b} does not use what an asynchronous operation reads in {a}";
+            "PTX: read of an asynchronous operation to the events that use its value: the write \
+            of the value, accesses to the address",
+            "{b} uses the value that the asynchronous operation reads in {a}",
+            "{b} does not use a value that an asynchronous operation reads in {a}";
         Asynchronous "carries" = relation(copies::carries) =>
-            "PTX: event of an asynchronous copy to the arrival that is made when it is complete",
-            "{b} is made when the copy of {a} is complete", "{b} does not tell that the copy of \
-            {a} is complete";
+            "PTX: event of an asynchronous copy to the arrival that the complete copy makes",
+            "the complete copy of {a} makes the arrival {b}", "the copy of {a} does not make the \
+            arrival {b}";
         Asynchronous "group-done" = relation(copies::group_done) =>
             "PTX: event of an asynchronous copy to a wait for its group",
             "{b} waits for the copy of {a}", "{b} does not wait for the copy of {a}";
@@ -863,21 +862,21 @@ fn relations() -> Vec<BaseRow> {
             "{b} waits until the copy of {a} has read", "{b} does not wait until the copy of {a} \
             has read";
         None "covers" = relation(copies::covers) =>
-            "PTX: `fence.proxy.async`, or a fence that is restricted to a state space, to an \
-            access to memory of the state space that it names, if it names one",
+            "PTX: `fence.proxy.async`, or a fence restricted to a state space, to an access to \
+            memory of the named state space (any, if it names none)",
             "{b} is to memory of the state space that the fence {a} names",
             "{b} is not to memory of the state space that the fence {a} names";
         None "one-memory" = relation(copies::one_memory),
             if |_, program: &Program| program.asynchronous().is_some() =>
-            "PTX: accesses to shared memory of one CTA, or to memory that all share; empty where \
-            no operation is asynchronous",
+            "PTX: accesses to shared memory of one CTA, or to memory that all CTAs share; empty \
+            if no operation is asynchronous",
             "both are to memory of one CTA, or of all", "they are to memory of different CTAs";
         None "at-destination" = relation(copies::at_destination),
             if |_, program: &Program| speaks_of_readings(program) =>
-            "PTX: events of one CTA, where an asynchronous operation is of the one whose shared \
-            memory it writes; empty where readings say nothing",
-            "both are of one CTA, by where the asynchronous operation writes",
-            "they are of different CTAs, by where the asynchronous operation writes";
+            "PTX: events of one CTA, with an asynchronous operation in the CTA that has its \
+            destination; empty if no reading applies",
+            "both are in one CTA, by the destination of the asynchronous operation",
+            "they are in different CTAs, by the destination of the asynchronous operation";
         None "same-group" = relation(copies::same_group) =>
             "PTX: events of copies by `cp.async` of one group, the second one begun later",
             "both copies are of one group", "the copies are not of one group";
@@ -908,6 +907,6 @@ fn relations() -> Vec<BaseRow> {
             before {b}";
         None "asw" = pairs(|_, a, b| a.kind == EventKind::Init && b.thread.is_some()) =>
             "additional synchronises-with: initial writes before every event of a thread",
-            "{a} comes before all threads start", "{a} is no initial write";
+            "{a} comes before all threads start", "{a} is not an initial write";
     }
 }

@@ -178,9 +178,8 @@ impl Unroller<'_> {
                 Ok(VisibleEffect::when(guard))
             }
             Op::Rmw { .. } if self.options.rmw_single() => Err(Reason::Unsupported(
-                "a model in which a read-modify-write is one event (`rmw = single`), asked about \
-                one"
-                .into(),
+                "read-modify-writes under a model that makes them one event (`rmw = single`)"
+                    .into(),
             )),
             Op::Rmw { .. } if self.program.thread(thread).code[pc].element.whole => {
                 self.whole_rmw(state, &here)
@@ -459,7 +458,7 @@ impl Unroller<'_> {
         let lanes = match &b.lanes {
             Some(mask) => {
                 let mask = self.eval(state, mask, thread).0;
-                let unknown = "a barrier of a warp for lanes that depend on what is read";
+                let unknown = "a barrier of a warp with lanes that depend on a read";
                 let mask = self
                     .out
                     .pool

@@ -129,7 +129,7 @@ impl TermImages {
                     &|e: EventId| {
                         of_read[e.index()]
                             .as_ref()
-                            .expect("functions are of reads whose values are listed")
+                            .expect("functions have reads with listed values")
                             .len()
                     },
                     &self.all,

@@ -87,7 +87,7 @@ fn read(class: &str, args: &[&str], standard: bool) -> Result<(Ty, Class), Strin
                 .ok_or("expected a type, as in `cuda::atomic<int>`")?;
             type_named(name)
                 .map(|t| t.0)
-                .ok_or(format!("`{name}` is no integer type"))?
+                .ok_or(format!("`{name}` is not an integer type"))?
         }
         "atomic_flag" => Ty::S32,
         _ => Ty::WORD,
@@ -104,7 +104,10 @@ fn read(class: &str, args: &[&str], standard: bool) -> Result<(Ty, Class), Strin
                     .iter()
                     .map(|s| format!("`cuda::{}`", s.0))
                     .collect();
-                format!("`{word}` is no scope; expected one of {}", names.join(", "))
+                format!(
+                    "`{word}` is not a scope; expected one of {}",
+                    names.join(", ")
+                )
             })?,
     };
     let class = match class {
@@ -115,7 +118,7 @@ fn read(class: &str, args: &[&str], standard: bool) -> Result<(Ty, Class), Strin
         "binary_semaphore" => Class::Semaphore(scope, 1),
         _ => {
             let most = args.next().map_or(Ok(LARGEST), |n| {
-                n.parse().map_err(|_| format!("`{n}` is no number"))
+                n.parse().map_err(|_| format!("`{n}` is not a number"))
             })?;
             if !(0..=LARGEST).contains(&most) {
                 return Err(format!("the largest count is between 0 and {LARGEST}"));

@@ -75,7 +75,7 @@ pub(super) fn value(words: &[String], named: &dyn Fn(&str) -> Number) -> Result<
     let value = reader.level(0)?;
     match words.get(reader.at) {
         None => Ok(value),
-        Some(word) => Err(format!("`{word}` cannot stand here")),
+        Some(word) => Err(format!("`{word}` is not allowed here")),
     }
 }
 
@@ -132,7 +132,7 @@ impl<'r> ConditionReader<'r> {
             word if word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
                 (self.named)(word)
             }
-            word => return Err(format!("`{word}` cannot stand here")),
+            word => return Err(format!("`{word}` is not allowed here")),
         };
         self.depth -= 1;
         Ok(value)
@@ -146,7 +146,7 @@ fn number(word: &str) -> Result<i64, String> {
         None if digits.len() > 1 && digits.starts_with('0') => i64::from_str_radix(&digits[1..], 8),
         None => digits.parse(),
     };
-    value.map_err(|_| format!("`{word}` is no number"))
+    value.map_err(|_| format!("`{word}` is not a number"))
 }
 
 /// Whether a number is not 0. The error: the name that the answer depends on.

@@ -23,12 +23,12 @@ fn numbers_of_floating_point_are_values() {
         ),
         ("float f = fmaxf(1.0f);", "`fmaxf` takes 2 arguments"),
         ("int t[2]; int r = t[1.0f];", "no such operation"),
-        ("switch (1.0f) { case 1: x = 1; }", "this is no integer"),
+        ("switch (1.0f) { case 1: x = 1; }", "this is not an integer"),
         (
             "double r = 0x1p3;",
             "this floating-point number is not supported",
         ),
-        ("int *p = &x; p = 1.0f;", "a number is no address"),
+        ("int *p = &x; p = 1.0f;", "a number is not an address"),
         ("float t = 1.0f; cuda::atomic_ref<float> f(t);", ""),
     ] {
         wrong(Dialect::Cuda, code, part);
@@ -67,7 +67,7 @@ fn numbers_of_floating_point_are_added_atomically() {
             "atomicMax(&s, 1.0f);",
             "`atomicMax` of a `float` is not supported",
         ),
-        ("int *p = &s;", "a `float*` is no `int*`"),
+        ("int *p = &s;", "a `float*` is not a `int*`"),
     ] {
         wrong(Dialect::Cuda, &format!("{shared}{code}"), part);
     }
@@ -91,7 +91,7 @@ fn templates_are_instantiated_by_their_uses() {
         ),
         (
             "template <int N> int f() { return N; } int r = f<x>();",
-            "the argument of a template is no constant",
+            "the argument of a template is not a constant",
         ),
         (
             "template <int N> int f() { return N; } int r = f<int>();",
@@ -116,7 +116,7 @@ fn templates_are_instantiated_by_their_uses() {
         // Behind a template, its parameters mean nothing.
         (
             "template <typename T> T f(T v) { return v; } T r = f(1);",
-            "cannot stand here",
+            "is not allowed here",
         ),
     ] {
         wrong(Dialect::Cuda, code, part);
@@ -175,7 +175,7 @@ fn member_functions_see_the_members_of_their_object() {
         ),
         (
             "struct S { int a; int get() { return a; } }; S s; int r = s.got();",
-            "no atomic reference",
+            "not an atomic reference",
         ),
         (
             "struct S { int a; int get() { return b; } }; S s; int r = s.get();",
@@ -196,7 +196,7 @@ fn loops_over_elements_need_an_array() {
     wrong(
         Dialect::Cuda,
         "int *p = &x; for (int v : p) x = v;",
-        "this is no array",
+        "this is not an array",
     );
 }
 

@@ -36,7 +36,7 @@ impl Lowering<'_, '_> {
         self.error(
             "wrong-operand",
             range,
-            "an atomic reference is no value here",
+            "an atomic reference is not a value here",
             |d| d.label("expected a call such as `.load()` behind it"),
         );
         Value::int(0)
@@ -72,7 +72,7 @@ impl Lowering<'_, '_> {
             self.error(
                 "wrong-operand",
                 &arg.range,
-                "this is no reference of the type of the parameter",
+                "this is not a reference of the type of the parameter",
                 |d| d.label("expected one of that type and scope"),
             );
             return None;
@@ -123,7 +123,7 @@ impl Lowering<'_, '_> {
             self.error(
                 "wrong-operand",
                 &reference.object.range,
-                format!("a `{name}` is no integer"),
+                format!("a `{name}` is not an integer"),
                 |d| d.label("expected an integer"),
             );
             return None;
@@ -181,7 +181,8 @@ impl Lowering<'_, '_> {
         let Some(atomic) = atomic else {
             if !self.unit.broken {
                 let text = self.str(&object.range);
-                self.error("wrong-operand", &object.range, format!("`{text}` is no atomic reference"), |d| {
+                self.error("wrong-operand", &object.range, format!("`{text}` is not an atomic \
+                    reference"), |d| {
                     d.label("expected the name of one, or one")
                         .help(format!("declare it: `cuda::atomic_ref<int, cuda::thread_scope_device> f({text});`"))
                 });

@@ -89,7 +89,7 @@ const LONG_DOUBLE: &str = "floating-point types of more than 64 bits are";
 
 const BIT_FIELDS: (&str, &str) = (
     "bit-fields are",
-    "one access is to several of them: use members of their own",
+    "one access covers several of them: use separate members",
 );
 
 impl Parser<'_, '_> {
@@ -350,7 +350,7 @@ impl Parser<'_, '_> {
                     let words = parts.join(" ");
                     return self.fail(
                         range,
-                        format!("`{words}` is no type"),
+                        format!("`{words}` is not a type"),
                         "a type such as `unsigned int`",
                     );
                 }
@@ -514,7 +514,7 @@ impl Parser<'_, '_> {
             if self.tokens.peek() == Tok::Punct("~") {
                 return self.refuse(
                     "destructors are",
-                    "write what it does where the object is used",
+                    "write the operation at each use of the object",
                 );
             }
             let specifiers = self.specifiers()?;
@@ -619,7 +619,7 @@ impl Parser<'_, '_> {
         }
         if self.tokens.peek() == Tok::Punct("&") {
             if !self.language.cpp {
-                return self.unexpected("a name; there are no references in C");
+                return self.unexpected("a name; C has no references");
             }
             self.next();
             all.reference = true;

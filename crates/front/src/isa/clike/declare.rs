@@ -250,7 +250,7 @@ impl<'a> Lowering<'a, '_> {
             self.error(
                 "unsupported",
                 &specifiers.range,
-                "`auto` does not stand for a type in C",
+                "`auto` does not name a type in C",
                 |d| d.label("expected the type"),
             );
             return;
@@ -258,7 +258,7 @@ impl<'a> Lowering<'a, '_> {
         let value = self.scalar(value);
         let pointers = declared.declarator.pointers.len();
         if pointers > 0 && value.target().is_none() {
-            self.error("wrong-operand", name, "this is no pointer", |d| {
+            self.error("wrong-operand", name, "this is not a pointer", |d| {
                 d.label("expected `auto` without `*`")
             });
             return;
@@ -298,7 +298,7 @@ impl<'a> Lowering<'a, '_> {
             self.error(
                 "unsupported",
                 name,
-                "a copy of an element that is no number",
+                "a copy of an element other than a number",
                 |d| d.label("expected a reference: `auto &v`"),
             );
             return;
@@ -464,7 +464,7 @@ impl<'a> Lowering<'a, '_> {
             self.error(
                 "unsupported",
                 range,
-                "the value of a `static` variable is no constant",
+                "the value of a `static` variable is not a constant",
                 |d| {
                     d.label("expected a constant of the text")
                         .help("declare it in `[memory]`")
@@ -475,7 +475,7 @@ impl<'a> Lowering<'a, '_> {
             self.error(
                 "wrong-operand",
                 range,
-                "the value of a `constexpr` variable is no constant",
+                "the value of a `constexpr` variable is not a constant",
                 |d| d.label("expected a constant of the text"),
             );
         }
@@ -559,7 +559,7 @@ impl<'a> Lowering<'a, '_> {
             self.error(
                 "wrong-operand",
                 range,
-                format!("a `{a}` is no `{b}`"),
+                format!("a `{a}` is not a `{b}`"),
                 |d| {
                     d.label("expected something of the type of the reference")
                         .note("references to temporary values are not supported")

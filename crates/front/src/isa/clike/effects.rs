@@ -442,7 +442,7 @@ impl Lowering<'_, '_> {
             "the order of two accesses in this expression is left open",
             |d| {
                 d.label("which of them comes first is for the compiler to say")
-                    .help("write them in statements of their own, in the order that is meant")
+                    .help("write them in separate statements, in the intended order")
             },
         );
     }
@@ -460,7 +460,7 @@ impl Lowering<'_, '_> {
                 .note(format!(
                     "unsequenced evaluations of one variable ({source})"
                 ))
-                .help("write the change in a statement of its own")
+                .help("write the change in a separate statement")
         });
     }
 }

@@ -185,7 +185,7 @@ impl Lowering<'_, '_> {
         if matches!(value.ty, Type::Void | Type::Struct(_)) {
             let message = match value.ty {
                 Type::Void => "this has no value".to_owned(),
-                ty => format!("a `{}` is no number", ty.name()),
+                ty => format!("a `{}` is not a number", ty.name()),
             };
             self.error("wrong-operand", &tree.range, message, |d| {
                 d.label("expected a number")
@@ -221,7 +221,7 @@ impl Lowering<'_, '_> {
             (ty, []) if ty.word().is_some() => Value::literal(0, of.ty),
             (ty, [Initial::Value(value)]) if ty.word().is_some() => self.cast(tree, to, value),
             _ => {
-                self.error("wrong-operand", &tree.range, "this is no value", |d| {
+                self.error("wrong-operand", &tree.range, "this is not a value", |d| {
                     d.label("expected a structure, or one value")
                 });
                 self.nothing()
@@ -296,7 +296,7 @@ impl Lowering<'_, '_> {
         if let Type::Enum(of) = &value.ty
             && of.scoped
         {
-            let message = format!("a `{}` is no truth value", of.name);
+            let message = format!("a `{}` is not a truth value", of.name);
             self.error("wrong-operand", &tree.range, message, |d| {
                 d.label("expected a comparison, or a cast")
             });
@@ -524,7 +524,7 @@ impl Lowering<'_, '_> {
                 self.error(
                     "wrong-operand",
                     range,
-                    format!("`{name}` is no value"),
+                    format!("`{name}` is not a value"),
                     |d| d.label("expected one"),
                 );
                 return self.nothing();

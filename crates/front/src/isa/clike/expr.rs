@@ -417,7 +417,7 @@ impl Parser<'_, '_> {
         let mut format = String::new();
         if self.tokens.peek() != Tok::Str {
             return self.refuse(
-                "formats that do not stand there are",
+                "`printf` formats other than strings are",
                 "write the format as a string",
             );
         }

@@ -91,7 +91,7 @@ impl Lowering<'_, '_> {
                     self.unit.text.as_str()[last.range.clone()].contains("_scope_")
                 });
                 if scope && self.env.language.scope.is_none() {
-                    d.note("there are no scopes in C")
+                    d.note("C has no scopes")
                 } else {
                     d
                 }
@@ -226,7 +226,7 @@ impl Lowering<'_, '_> {
             "unknown-scope"
         };
         let meant = scope_meant(word, self.env.language.dialect).filter(|_| what == "scope");
-        self.error(id, range, format!("`{word}` is no memory {what}"), |d| {
+        self.error(id, range, format!("`{word}` is not a memory {what}"), |d| {
             let d = d.label(format!("expected one of `{}`", names.join("`, `")));
             match meant {
                 Some(meant) => d.help(format!("did you mean `{meant}`?")),
@@ -268,7 +268,7 @@ impl Lowering<'_, '_> {
                         self.error(
                             "unknown-flag",
                             &tree.range,
-                            format!("`{word}` is no fence flag"),
+                            format!("`{word}` is not a fence flag"),
                             |d| {
                                 d.label("expected 0, a flag, or flags joined with `|`")
                                     .did_you_mean(word, names)
@@ -373,7 +373,7 @@ impl Lowering<'_, '_> {
             self.error(
                 "wrong-operand",
                 &tree.range,
-                format!("a `{name}` is no integer"),
+                format!("a `{name}` is not an integer"),
                 |d| d.label("expected the address of an integer"),
             );
             return None;

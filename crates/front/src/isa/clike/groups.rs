@@ -146,7 +146,7 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         let Some(size) = size.filter(|n| (1..=32).contains(n) && n.count_ones() == 1) else {
-            self.error("wrong-operands", &tree.range, "this is no tile of a group", |d| {
+            self.error("wrong-operands", &tree.range, "this is not a tile of a group", |d| {
                 d.label("expected a size of 1 to 32, a power of two, as in `cg::tiled_partition<4>(block)`")
             });
             return Some(ThreadGroup {
@@ -365,7 +365,7 @@ impl Lowering<'_, '_> {
             self.error(
                 "wrong-operand",
                 &tree.range,
-                "a group of threads is no value here",
+                "a group of threads is not a value here",
                 |d| d.label("expected a call such as `.sync()` behind it"),
             );
             return Some(Value::int(0));

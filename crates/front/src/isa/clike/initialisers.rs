@@ -153,7 +153,7 @@ impl<'a> Lowering<'a, '_> {
                 self.error(
                     "wrong-operand",
                     &tree.range,
-                    "this is no value to begin with",
+                    "this is not an initial value",
                     |d| d.label(problem),
                 );
                 return None;
@@ -209,7 +209,7 @@ impl<'a> Lowering<'a, '_> {
                         Some(at) if self.env.language.cpp && at < last => (
                             name,
                             format!(
-                                "`{}` stands before this member in the structure",
+                                "`{}` is before this member in the structure",
                                 self.str(name)
                             ),
                         ),
@@ -278,7 +278,7 @@ impl<'a> Lowering<'a, '_> {
                 let message = format!("a value for a `{}`", part.ty.name());
                 self.error("unsupported", &tree.range, message, |d| {
                     d.label("expected no initialiser")
-                        .help("store it in a statement of its own")
+                        .help("store it in a separate statement")
                 });
                 return;
             }

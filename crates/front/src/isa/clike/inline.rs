@@ -91,7 +91,7 @@ impl Lowering<'_, '_> {
             }
             [_, (again, _), ..] => {
                 self.error("no-kernel", &again.range, "a second kernel", |d| {
-                    d.label("expected one, which is what the threads run")
+                    d.label("expected one function, which the threads run")
                 });
             }
         }
@@ -437,7 +437,7 @@ impl Lowering<'_, '_> {
             self.error(
                 "wrong-space",
                 range,
-                "a parameter in an address space of its own",
+                "a parameter with an address space",
                 |d| {
                     d.label("expected a pointer to that address space, or a value")
                         .note("parameters are private (OpenCL C, Address Space Qualifiers)")

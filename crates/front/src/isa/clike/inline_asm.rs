@@ -301,7 +301,7 @@ impl Lowering<'_, '_> {
                 "non-coherent loads are not supported in assembly",
                 |d| {
                     d.label("expected a load without `.nc`").note(
-                        "whether something writes what it reads is known in tests in PTX alone",
+                        "only tests in PTX can show that no thread writes the memory that it reads",
                     )
                 },
             );
@@ -526,7 +526,7 @@ impl Lowering<'_, '_> {
             } else {
                 "`r`, `l`, `h` or `n`"
             };
-            let message = format!("`{constraint}` is no constraint that is supported here");
+            let message = format!("`{constraint}` is not a supported constraint");
             self.error("unsupported", &operand.constraint, message, |d| {
                 d.label(format!("expected {expected}"))
                     .note("floating point and 128 bits are not supported")
@@ -622,9 +622,12 @@ impl Lowering<'_, '_> {
     fn constant_operand(&mut self, value: &Tree) -> Option<Given> {
         let constant = self.eval(value).constant();
         if constant.is_none() {
-            self.error("wrong-operand", &value.range, "this is no constant", |d| {
-                d.label("expected a constant, as `n` says")
-            });
+            self.error(
+                "wrong-operand",
+                &value.range,
+                "this is not a constant",
+                |d| d.label("expected a constant, as `n` says"),
+            );
         }
         constant.map(Given::Constant)
     }
@@ -753,7 +756,7 @@ impl Lowering<'_, '_> {
                 self.error(
                     "unsupported-address",
                     range,
-                    "what this access is to cannot be told",
+                    "the memory of this access is unknown",
                     |d| {
                         d.label("expected the address of a pointer operand, perhaps with an offset")
                             .help("give the pointer itself: `\"l\"(p)`")

@@ -76,7 +76,7 @@ static LANGUAGES: [Language; 3] = [
         order_rules: [
             "a load cannot release (OpenCL C, The atomic_load Functions)",
             "a store cannot acquire (OpenCL C, The atomic_store Functions)",
-            "there is no consume order in OpenCL C (Memory Order)",
+            "OpenCL C has no consume order (Memory Order)",
         ],
         specials: coordinates::of_item,
     },

@@ -75,7 +75,7 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
                 "a directive begins a line",
                 |d| {
                     d.label("expected a statement")
-                        .help("write it on a line of its own")
+                        .help("write it on a separate line")
                 },
             );
             at = end;
@@ -297,7 +297,8 @@ fn integer(text: &MappedText, range: &Range<usize>, sink: &mut Sink) -> Tok {
     match value.and_then(|v| Some((v, types.find(|ty| may(ty) && fits(ty, v))?))) {
         Some((value, ty)) => Tok::Int(value as i64, ty),
         None => {
-            sink.error("bad-number", text.span(range.clone()), format!("`{word}` is no integer"), |d| {
+            sink.error("bad-number", text.span(range.clone()), format!("`{word}` is not an \
+                integer"), |d| {
                 d.label("expected a decimal, octal, hexadecimal or binary integer of at most 64 bits")
             });
             Tok::Int(0, Ty::S32)

@@ -549,7 +549,7 @@ impl<'a> Lowering<'a, '_> {
             }
             StmtKind::Assert(holds) => {
                 self.at(&stmt.range);
-                if self.fixed(holds, "what is asserted") == Some(0) {
+                if self.fixed(holds, "the assertion") == Some(0) {
                     self.error(
                         "failed-assertion",
                         &holds.range,
@@ -743,7 +743,7 @@ impl<'a> Lowering<'a, '_> {
     fn elements(&mut self, element: &TypeName, over: &Tree, body: &Stmt) {
         let array = self.type_of_place(over).map(|of| of.ty);
         let Some(Type::Array(of, n)) = array else {
-            self.error("unsupported", &over.range, "this is no array", |d| {
+            self.error("unsupported", &over.range, "this is not an array", |d| {
                 d.label("expected an array, with its size")
                     .help("count with an index")
             });
@@ -806,9 +806,12 @@ impl<'a> Lowering<'a, '_> {
             .promoted()
             .or(scoped.as_ref().and_then(Type::word))
         else {
-            self.error("wrong-operand", &value.range, "this is no integer", |d| {
-                d.label("expected one")
-            });
+            self.error(
+                "wrong-operand",
+                &value.range,
+                "this is not an integer",
+                |d| d.label("expected one"),
+            );
             return;
         };
         let value_of = match value_of.expr {
@@ -846,7 +849,7 @@ impl<'a> Lowering<'a, '_> {
                             "a label behind it jumps past this declaration",
                             |d| {
                                 d.label(
-                                    "expected it in a block of its own, `case 1: { int t = 0; … }`",
+                                    "expected it in a separate block, `case 1: { int t = 0; … }`",
                                 )
                             },
                         );

@@ -135,7 +135,7 @@ impl<'a> Lowering<'a, '_> {
             self.error(
                 "unsupported",
                 range,
-                "this is no variable that lasts",
+                "this cannot be a static variable",
                 |d| d.label("expected a variable of the device, of a type that has a size"),
             );
             return;

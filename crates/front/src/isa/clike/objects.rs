@@ -122,8 +122,8 @@ impl Lowering<'_, '_> {
         };
         if !(least..=most).contains(&args.len()) {
             let wanted = match (least, most) {
-                (1, _) => "one argument: what it waits for".to_string(),
-                (2, _) => "two arguments: what it waits for, and how long".to_string(),
+                (1, _) => "one argument: the phase of the wait".to_string(),
+                (2, _) => "two arguments: the phase of the wait, and a time".to_string(),
                 _ => format!("at most {most} arguments"),
             };
             self.error(
@@ -255,7 +255,7 @@ impl Lowering<'_, '_> {
             self.error(
                 "out-of-range",
                 range,
-                "a barrier cannot count so many arrivals here",
+                "a barrier cannot count this number of arrivals here",
                 |d| d.label(format!("expected a count between 0 and {most}")),
             );
             return;

@@ -142,7 +142,7 @@ impl<'a> Parser<'a, '_> {
         }
         let found = match self.tokens.peek() {
             Tok::End => "the code ends here".to_string(),
-            _ => format!("`{}` cannot stand here", self.str(&range)),
+            _ => format!("`{}` is not allowed here", self.str(&range)),
         };
         self.fail(range, found, expected)
     }
@@ -426,7 +426,7 @@ impl<'a> Parser<'a, '_> {
                     return Err(Failed);
                 }
                 let Some(number) = number else {
-                    let message = format!("`{word}` is no label of a barrier");
+                    let message = format!("`{word}` is not a label of a barrier");
                     return self.fail(
                         label,
                         message,
@@ -516,7 +516,11 @@ impl<'a> Parser<'a, '_> {
             let (kind, cond) = if self.declares() {
                 if !self.language.cpp {
                     let range = self.tokens.range();
-                    return self.fail(range, "a declaration is no condition in C", "an expression");
+                    return self.fail(
+                        range,
+                        "a declaration is not a condition in C",
+                        "an expression",
+                    );
                 }
                 let declaration = self.declaration()?;
                 let names = declaration
@@ -578,11 +582,7 @@ impl<'a> Parser<'a, '_> {
         while self.tokens.peek() == Tok::Punct("[") && self.tokens.peek_at(1) == Tok::Punct("[") {
             if !self.language.cpp {
                 let range = self.tokens.range();
-                return self.fail(
-                    range,
-                    "there are no attributes in `[[ ]]` in C",
-                    "a statement",
-                );
+                return self.fail(range, "C has no attributes in `[[ ]]`", "a statement");
             }
             self.next();
             self.next();

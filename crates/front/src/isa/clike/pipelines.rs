@@ -165,7 +165,7 @@ impl Lowering<'_, '_> {
                 self.error(
                     "wrong-operand",
                     &arg.range,
-                    "this is no pipeline of the type of the parameter",
+                    "this is not a pipeline of the type of the parameter",
                     |d| d.label(format!("expected a `{wanted}`")),
                 );
                 None
@@ -333,7 +333,7 @@ impl Lowering<'_, '_> {
     }
 
     fn no_pipeline<T>(&mut self, tree: &Tree) -> Option<T> {
-        self.error("wrong-operands", &tree.range, "this is no pipeline that is supported", |d| {
+        self.error("wrong-operands", &tree.range, "this is not a supported pipeline", |d| {
             d.label(
                 "expected `cuda::make_pipeline()`, or a group of the block, `&state`, and perhaps a number of producers or a role",
             )

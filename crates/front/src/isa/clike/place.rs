@@ -312,7 +312,7 @@ impl Lowering<'_, '_> {
                 self.error(
                     "wrong-operand",
                     &value.range,
-                    format!("this is no `{name}` in memory"),
+                    format!("this is not a `{name}` in memory"),
                     |d| {
                         d.label("expected the name of one, `*p` or `p[i]`")
                             .help("copy its members one by one")
@@ -337,7 +337,7 @@ impl Lowering<'_, '_> {
             self.error(
                 "wrong-operand",
                 range,
-                format!("a `{a}` is no `{b}`"),
+                format!("a `{a}` is not a `{b}`"),
                 |d| d.label("expected one"),
             );
             return;
@@ -380,7 +380,7 @@ impl Lowering<'_, '_> {
                 "unsupported",
                 &tree.range,
                 "this use of a structure is not supported",
-                |d| d.label("expected an assignment in a statement of its own, or its members"),
+                |d| d.label("expected a separate assignment, or its members"),
             );
             return;
         }
@@ -444,7 +444,7 @@ impl Lowering<'_, '_> {
                 self.error(
                     "wrong-operand",
                     range,
-                    "nothing is known of what this points to",
+                    "the target of this pointer is unknown",
                     |d| {
                         d.label("expected a pointer to a type that has a size")
                             .help("cast it: `*(int*)p`")
@@ -455,7 +455,7 @@ impl Lowering<'_, '_> {
             Some(of) => Some((pointer.expr.clone(), Qualified::clone(of))),
             None => {
                 if !self.unit.broken {
-                    self.error("wrong-operand", range, "this is no pointer", |d| {
+                    self.error("wrong-operand", range, "this is not a pointer", |d| {
                         d.label("expected a location, or a register declared as a pointer")
                     });
                 }
@@ -613,14 +613,14 @@ impl Lowering<'_, '_> {
             _ if self.is_nothing(value) => None,
             (Type::Pointer(_), _) if value.is_null() => None,
             (Type::Pointer(to), Type::Pointer(from)) => self.unlike(to, from, range),
-            (Type::Pointer(_), _) => Some("a number is no address".to_string()),
+            (Type::Pointer(_), _) => Some("a number is not an address".to_string()),
             (Type::Bool, Type::Pointer(_)) => None,
-            (_, Type::Pointer(_)) => Some("an address is no number".to_string()),
+            (_, Type::Pointer(_)) => Some("an address is not a number".to_string()),
             (Type::Enum(to), from) if self.env.language.cpp && *from != Type::Enum(to.clone()) => {
-                Some(format!("a `{}` is no `{}`", from.name(), to.name))
+                Some(format!("a `{}` is not a `{}`", from.name(), to.name))
             }
             (to, Type::Enum(from)) if from.scoped && *to != value.ty => {
-                Some(format!("a `{}` is no `{}`", from.name, to.name()))
+                Some(format!("a `{}` is not a `{}`", from.name, to.name()))
             }
             (_, Type::Void) => Some("this has no value".to_string()),
             _ => None,
@@ -677,21 +677,31 @@ impl Lowering<'_, '_> {
                 None
             }
             (Some(_), Some(_)) => match (&to.ty, &from.ty) {
-                (Type::Pointer(x), Type::Pointer(y)) if x != y => {
-                    Some(format!("a `{}*` is no `{}*`", from.ty.name(), to.ty.name()))
-                }
-                (Type::Float(_), x) | (x, Type::Float(_)) if !matches!(x, Type::Float(_)) => {
-                    Some(format!("a `{}*` is no `{}*`", from.ty.name(), to.ty.name()))
-                }
+                (Type::Pointer(x), Type::Pointer(y)) if x != y => Some(format!(
+                    "a `{}*` is not a `{}*`",
+                    from.ty.name(),
+                    to.ty.name()
+                )),
+                (Type::Float(_), x) | (x, Type::Float(_)) if !matches!(x, Type::Float(_)) => Some(
+                    format!("a `{}*` is not a `{}*`", from.ty.name(), to.ty.name()),
+                ),
                 (Type::Pointer(_), x) | (x, Type::Pointer(_)) if !matches!(x, Type::Pointer(_)) => {
-                    Some(format!("a `{}*` is no `{}*`", from.ty.name(), to.ty.name()))
+                    Some(format!(
+                        "a `{}*` is not a `{}*`",
+                        from.ty.name(),
+                        to.ty.name()
+                    ))
                 }
                 _ => None,
             },
             _ if to.ty == Type::Void => None,
             _ if from.ty == Type::Void && !self.env.language.cpp => None,
             _ if to.ty == from.ty => None,
-            _ => Some(format!("a `{}*` is no `{}*`", from.ty.name(), to.ty.name())),
+            _ => Some(format!(
+                "a `{}*` is not a `{}*`",
+                from.ty.name(),
+                to.ty.name()
+            )),
         }
     }
 
@@ -729,7 +739,7 @@ impl Lowering<'_, '_> {
                 "the value of an assignment to something volatile",
                 |d| {
                     d.label("whether it is read again is left open")
-                        .help("read it in a statement of its own")
+                        .help("read it in a separate statement")
                 },
             );
         }
@@ -914,7 +924,7 @@ impl Lowering<'_, '_> {
             self.error(
                 "wrong-operand",
                 &tree.range,
-                format!("there are no values of the type `{name}`"),
+                format!("the type `{name}` has no values"),
                 |d| d.label("expected a type that has values"),
             );
             return self.nothing();
@@ -936,7 +946,7 @@ impl Lowering<'_, '_> {
                         &tree.range,
                         format!("a pointer to `{from}` as one to `{to}`"),
                         |d| {
-                            d.label("expected a pointer of its own type")
+                            d.label("expected a pointer of the same type")
                                 .note("what lies where in a structure or array is not looked at")
                                 .help("take the address of the member or element")
                         },
@@ -947,7 +957,7 @@ impl Lowering<'_, '_> {
         }
         let narrow = value.ty.promoted().is_some_and(|ty| ty.bits < 64);
         if to.ty.target().is_some() && narrow && value.constant() != Some(0) {
-            self.error("wrong-operand", &tree.range, "this is no pointer", |d| {
+            self.error("wrong-operand", &tree.range, "this is not a pointer", |d| {
                 d.label("expected a pointer, or an integer of 64 bits that holds an address")
             });
             return self.nothing();

@@ -357,13 +357,13 @@ impl<'a> Preprocessor<'a, '_> {
                     let span = self.text.span(start..end);
                     self.missing.push((name.to_owned(), span));
                 }
-                (!known).then_some(("headers of your own are", "write here what it declares"))
+                (!known).then_some(("headers of your own are", "write its declarations here"))
             }
             ("pragma", pragma) => {
                 let known = PRAGMAS.iter().any(|p| pragma.starts_with(p));
                 (!known).then_some((
                     "this pragma is",
-                    "leave it out, if it does not change what the program does",
+                    "leave it out, if the program does not depend on it",
                 ))
             }
             ("define", _) => self.define(&line),
@@ -377,7 +377,7 @@ impl<'a> Preprocessor<'a, '_> {
             }
             ("error" | "warning" | "line", _) => Some(("this directive is", "leave it out")),
             _ => Some((
-                "this is no directive: it is",
+                "unknown directives are",
                 "expected `#define`, `#include` or `#pragma`",
             )),
         };
@@ -385,8 +385,7 @@ impl<'a> Preprocessor<'a, '_> {
             let span = self.text.span(start..end);
             self.sink
                 .error("unsupported", span, format!("{what} not supported"), |d| {
-                    d.label("expected code that stands for itself")
-                        .help(instead)
+                    d.label("expected plain code").help(instead)
                 });
         }
         Some((end, false))
@@ -487,13 +486,20 @@ impl<'a> Preprocessor<'a, '_> {
             Ok(Ok(holds)) => holds,
             Ok(Err(name)) => {
                 let span = self.text.span(range);
-                self.sink.error("unsupported", span, "what is compiled here is not in the code", |d| {
-                    d.label(format!("it rests on `{name}`, which the command line of a compiler says")).help(
-                        format!(
-                            "say it in the code: `#define {name} 1`, or `#undef {name}`, or write the branch alone"
-                        ),
-                    )
-                });
+                self.sink.error(
+                    "unsupported",
+                    span,
+                    "the code does not decide this branch",
+                    |d| {
+                        d.label(format!(
+                            "it depends on `{name}`, and the command line of a compiler sets that"
+                        ))
+                        .help(format!(
+                            "set it in the code: `#define {name} 1` or `#undef {name}`, or keep \
+                            only one branch"
+                        ))
+                    },
+                );
                 true
             }
             Err(problem) => {
@@ -600,7 +606,7 @@ impl<'a> Preprocessor<'a, '_> {
             if !names.iter().all(|n| is_name(n)) {
                 return Some((
                     "macros with a variable number of arguments are",
-                    "write out what it stands for",
+                    "write the replacement",
                 ));
             }
             (Some(names), &words[close + 1..])
@@ -608,7 +614,7 @@ impl<'a> Preprocessor<'a, '_> {
             (None, &words[3..])
         };
         if body.contains(&"#") || body.contains(&"##") {
-            return Some(("`#` and `##` in macros are", "write out what it stands for"));
+            return Some(("`#` and `##` in macros are", "write the replacement"));
         }
         let body: Vec<String> = body.iter().map(|w| w.to_string()).collect();
         if let Some(old) = self.macros.get(*name)
@@ -989,11 +995,11 @@ mod tests {
             ("#include \"mine.h\"", "headers of your own"),
             (
                 "#ifdef DEBUG\nx = 1;\n#endif",
-                "what is compiled here is not in the code",
+                "the code does not decide this branch",
             ),
             (
                 "#if __CUDA_ARCH__ >= 900\nx = 1;\n#endif",
-                "what is compiled here is not in the code",
+                "the code does not decide this branch",
             ),
             ("#if 1\nx = 1;", "not closed"),
             ("#endif", "closes nothing"),
@@ -1011,7 +1017,7 @@ mod tests {
             ("#define F(a) a\nF(1;", "no end"),
             ("using namespace mine;", "namespaces of your own"),
             ("using P = int *;", "such types"),
-            ("#frob", "no directive"),
+            ("#frob", "unknown directives"),
         ] {
             let (_, messages) = read(code);
             assert!(messages.contains(part), "{code}: {messages}");

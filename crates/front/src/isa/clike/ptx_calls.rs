@@ -60,7 +60,7 @@ impl Lowering<'_, '_> {
                 self.error(
                     "wrong-operand",
                     &tree.range,
-                    "a pipeline is no value here",
+                    "a pipeline is not a value here",
                     |d| {
                         d.label(
                             "expected it in a declaration: `auto pipe = cuda::make_pipeline();`",
@@ -284,7 +284,7 @@ impl Lowering<'_, '_> {
             let size = alignment.min(16);
             if bytes <= 0 || !matches!(size, 4 | 8 | 16) || bytes % size != 0 {
                 let message = format!(
-                    "{bytes} bytes that are aligned at {alignment} are no asynchronous copy here"
+                    "a copy of {bytes} bytes with alignment {alignment} cannot be asynchronous here"
                 );
                 self.error("unsupported", &tree.range, message, |d| {
                     d.label("expected a multiple of an alignment of 4, 8 or 16 bytes")
@@ -388,7 +388,7 @@ impl Lowering<'_, '_> {
                 self.error(
                     "wrong-operand",
                     &tree.range,
-                    "this is no barrier of block scope",
+                    "this is not a barrier of block scope",
                     |d| {
                         d.label(
                             "expected a `cuda::barrier<cuda::thread_scope_block>` in shared memory",
@@ -409,7 +409,7 @@ impl Lowering<'_, '_> {
                 self.error(
                     "wrong-operand",
                     &tree.range,
-                    "this is no address of a 64-bit word",
+                    "this is not an address of a 64-bit word",
                     |d| d.label("expected one, of a `uint64_t` in shared memory"),
                 );
                 return None;
@@ -430,7 +430,8 @@ impl Lowering<'_, '_> {
             !matches!(to.ty, Type::Struct(_)) || alike && to.ty.size() == 16
         });
         if !fits {
-            self.error("wrong-operand", &tree.range, "this is no pointer to room for a response", |d| {
+            self.error("wrong-operand", &tree.range, "this is not a pointer to room for a \
+                response", |d| {
                 d.label("expected one to 16 bytes of shared memory: to a `uint4`, a `longlong2`, or an array")
             });
             return None;
@@ -497,8 +498,8 @@ impl Lowering<'_, '_> {
             self.error(
                 "wrong-operand",
                 &tree.range,
-                "this is no pointer to integers",
-                |d| d.label("expected a pointer to what is copied"),
+                "this is not a pointer to integers",
+                |d| d.label("expected a pointer to the source of the copy"),
             );
             return None;
         };
@@ -512,9 +513,17 @@ impl Lowering<'_, '_> {
     }
 
     pub(super) fn untold(&mut self, range: &Range<usize>) {
-        self.error("unsupported-address", range, "what this points to cannot be told", |d| {
-            d.label("expected an array of the test or the kernel, or a parameter that stays what it is, perhaps with an offset")
-        });
+        self.error(
+            "unsupported-address",
+            range,
+            "the target of this pointer is unknown",
+            |d| {
+                d.label(
+                    "expected an array of the test or the kernel, or an unchanged parameter, both \
+                    optionally with an offset",
+                )
+            },
+        );
     }
 
     /// Replaces parameters in a value by their initial addresses. [`Self::keep_addresses`] checks
@@ -763,10 +772,14 @@ mod tests {
         says(&ask("&x[2], &b"), "16 bytes at byte 8 of `x`", ":1:1");
         says(
             &ask("7, &b"),
-            "this is no pointer to room for a response",
+            "this is not a pointer to room for a response",
             ":1:44",
         );
-        says(&ask("x, x"), "this is no address of a 64-bit word", ":1:47");
+        says(
+            &ask("x, x"),
+            "this is not an address of a 64-bit word",
+            ":1:47",
+        );
         says(
             &ask("x"),
             "this form of `cuda::ptx::clusterlaunchcontrol_try_cancel` is not supported",

@@ -60,7 +60,7 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         &["operator"],
         CUDA,
         "operators of your own are",
-        "write out what they do",
+        "write their effect",
     ),
     (
         &["try", "throw", "catch", "noexcept"],
@@ -91,7 +91,7 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         &["typeid", "dynamic_cast"],
         CUDA,
         "types at run time are",
-        "write what is meant",
+        "write the intended operation",
     ),
     (
         &["decltype"],

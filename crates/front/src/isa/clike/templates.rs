@@ -74,7 +74,7 @@ impl<'a> Parser<'a, '_> {
         if all.is_empty() {
             return self.refuse(
                 "specialisations of templates are",
-                "write a function that is no template: it is preferred",
+                "write a function instead of a template; C++ prefers it",
             );
         }
         self.pending = all;

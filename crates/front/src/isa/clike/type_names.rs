@@ -42,8 +42,9 @@ impl<'a> Lowering<'a, '_> {
             Base::Struct(syntax) => self.structure(syntax)?,
             Base::Class(range) => self.class_type(range)?,
             Base::Refer(reference) => {
-                self.error("wrong-operand", &reference.name, "an atomic reference is no object", |d| {
-                    d.label("expected the type of what it refers to")
+                self.error("wrong-operand", &reference.name, "an atomic reference is not an \
+                    object", |d| {
+                    d.label("expected the type of the object")
                         .help("declare one by `cuda::atomic_ref<int, cuda::thread_scope_device> r(x);`")
                 });
                 return None;
@@ -67,7 +68,7 @@ impl<'a> Lowering<'a, '_> {
                         self.error(
                             "unknown-type",
                             range,
-                            format!("`{name}` is no type here"),
+                            format!("`{name}` is not a type here"),
                             |d| d.label("expected a type"),
                         );
                         return None;
@@ -211,7 +212,8 @@ impl<'a> Lowering<'a, '_> {
             Some(n) => Some(n),
             None => {
                 if !self.is_nothing(&value) {
-                    self.error("wrong-operand", &tree.range, format!("{what} is no constant"), |d| {
+                    self.error("wrong-operand", &tree.range, format!("{what} is not a \
+                        constant"), |d| {
                         d.label("expected a constant of the text").note(
                             "numbers, enumerators, and in C++ `const` and `constexpr` variables with such values",
                         )
@@ -260,9 +262,12 @@ impl<'a> Lowering<'a, '_> {
             words
         };
         let Some(named) = class_named(&name) else {
-            self.error("unsupported", range, format!("a `{name}` is not supported here"), |d| {
-                d.label("expected it in a declaration of its own, or as a reference that a function takes")
-            });
+            self.error(
+                "unsupported",
+                range,
+                format!("a `{name}` is not supported here"),
+                |d| d.label("expected it in a separate declaration, or as a reference parameter"),
+            );
             return None;
         };
         match named {
@@ -278,7 +283,7 @@ impl<'a> Lowering<'a, '_> {
                 self.error(
                     "unknown-type",
                     range,
-                    format!("`{name}` is no type here"),
+                    format!("`{name}` is not a type here"),
                     |d| d.label(problem),
                 );
                 None
@@ -328,7 +333,7 @@ impl<'a> Lowering<'a, '_> {
             self.error(
                 "wrong-operand",
                 name,
-                "an enumerator is no value of the underlying type",
+                "an enumerator is not a value of the underlying type",
                 |d| d.label("expected a larger type, or other values"),
             );
         }
@@ -453,7 +458,7 @@ impl<'a> Lowering<'a, '_> {
                     () if members.iter().any(|m| m.0 == word) => {
                         Some("a second member of that name")
                     }
-                    () if of.space.is_some() => Some("a member in an address space of its own"),
+                    () if of.space.is_some() => Some("a member with an address space"),
                     () if matches!(of.ty, Type::Object(class, _) if !matches!(class, Class::Atomic(_))) => {
                         Some("a member of a class that is made with a count")
                     }

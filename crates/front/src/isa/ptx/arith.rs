@@ -610,7 +610,7 @@ fn moved(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         _ => e.error(
             "wrong-operand",
             c.opcode.clone(),
-            "these are no pieces of a value of this type",
+            "a value of this type does not have these pieces",
             |d| d.label(format!("expected two or four of {} bits in all", c.ty.bits)),
         ),
     }

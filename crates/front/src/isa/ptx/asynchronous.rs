@@ -66,8 +66,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         "st",
         "`st.async{.weak}{.shared::cluster}{.mbarrier::complete_tx::bytes}{.v2|.v4}.type|.b128 \
          [a], b, [m]`, or `st.async{.mmio}.release.gpu|.sys{.global}.type [a], b`",
-        "begins to store: weakly in shared memory of the cluster, where an mbarrier object \
-         tells of it, or, as a release, in global memory",
+        "begins a store: weak, in shared memory of the cluster, completed through an mbarrier \
+        object; or a release, in global memory",
         &[STORE, SCOPES, SPACE, FLAG, TOLD, WIDTHS, DATA],
         &[OperandRole::Addr, OperandRole::Val, OperandRole::Addr],
         store,
@@ -79,8 +79,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         "red",
         "`red.async.relaxed.cluster{.shared::cluster}{.mbarrier::complete_tx::bytes}.op.type \
          [a], b, [m]`, or `red.async{.mmio}.release.gpu|.sys{.global}.add.type [a], b`",
-        "begins a reduction: in shared memory of another CTA of the cluster, where an \
-         mbarrier object tells of it, or, as a release, in global memory",
+        "begins a reduction: in shared memory of another CTA of the cluster, completed through an \
+        mbarrier object; or a release, in global memory",
         &[SEM, SCOPES, SPACE, FLAG, TOLD, RED_OPS, TYPES],
         &[OperandRole::Addr, OperandRole::Val, OperandRole::Addr],
         reduce,
@@ -91,9 +91,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "wgmma",
         "`wgmma.mma_async d, [x], bytes`",
-        "a matrix instruction that begins to read an operand in shared memory through the \
-         async proxy; `d`, which nothing else may name, is left with the first element read \
-         (short form)",
+        "a matrix instruction that begins to read an operand in shared memory through the async \
+        proxy; `d`, a register without other uses, gets the first element (short form)",
         &[ALIGNED],
         &[OperandRole::Dst, OperandRole::Addr, OperandRole::Loose],
         multiply,
@@ -103,7 +102,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "wgmma",
         "`wgmma.fence{.sync.aligned}`",
-        "what comes before it comes before matrix instructions that begin behind it",
+        "orders earlier accesses before later matrix instructions",
         &[ALIGNED],
         &[],
         |e, _| e.push(mark(&[Tag::WgmmaFence], None)),
@@ -113,7 +112,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "wgmma",
         "`wgmma.commit_group{.sync.aligned}`",
-        "makes the matrix instructions since the last such group a group",
+        "makes a group of the matrix instructions since the last such group",
         &[ALIGNED],
         &[],
         |e, _| e.push(mark(&[Tag::CommitGroup, Tag::Wgmma], None)),
@@ -123,7 +122,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "wgmma",
         "`wgmma.wait_group{.sync.aligned} n`",
-        "waits until all groups of matrix instructions but the `n` last ones are complete",
+        "waits until at most the `n` latest groups of matrix instructions are incomplete",
         &[ALIGNED],
         &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroup, Tag::Wgmma]),
@@ -149,11 +148,11 @@ fn releases(e: &mut Emit<'_, '_>, c: &PtxInstr, weak: bool) -> Option<bool> {
         }
         (true, _) if told => (
             "conflicting-qualifiers",
-            "no mbarrier object tells of a release",
+            "a release is not completed through an mbarrier object",
         ),
         (false, _) if !told => (
             "wrong-operands",
-            "this needs an mbarrier object that tells of it",
+            "this needs an mbarrier object for its completion",
         ),
         (_, None) if sem.is_some_and(|sem| sem != "weak") => {
             ("missing-scope", "an order needs a scope")
@@ -385,10 +384,11 @@ pub fn refuse_accumulators(program: &Program, sink: &mut Sink) {
             let name = &thread.regs[usize::from(dst.0)].name;
             if let Some(other) = used.find(|_| name != "matrix operand") {
                 let message = format!(
-                    "`{name}` holds what a matrix instruction computes, which is not known here"
+                    "`{name}` holds the result of a matrix instruction, and its value is unknown \
+                    here"
                 );
                 sink.error("unsupported-operand", other.span, message, |d| {
-                    d.label("expected a register of its own")
+                    d.label("expected a register without other uses")
                         .also(written.span, "the matrix instruction")
                 });
             }

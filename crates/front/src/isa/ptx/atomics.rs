@@ -122,7 +122,7 @@ pub(super) fn acquires_nothing(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<()>
         format!("`red` has no form `.{sem}`"),
         |d| {
             d.label("expected `.relaxed` or `.release`")
-                .note("a reduction returns nothing, so nothing can be ordered after what it reads")
+                .note("a reduction returns nothing, so no access can be ordered after its read")
                 .help("use `atom` with the result `_`")
         },
     );
@@ -369,7 +369,7 @@ pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: Expr) -> O
     }
     if let Some(format) = c.quals.format() {
         if op != "add" {
-            let message = format!("`.{op}` is no operation on floating-point numbers");
+            let message = format!("floating-point numbers have no operation `.{op}`");
             let place = c.quals.place(QualKind::Op).unwrap_or_default();
             e.error("conflicting-qualifiers", place, message, |d| {
                 d.label("expected `.add`")

@@ -165,7 +165,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "griddepcontrol",
         "`griddepcontrol.launch_dependents`",
-        "lets kernels that depend on this one start, as soon as all CTAs have said so or ended",
+        "lets dependent kernels start, once all CTAs have executed it or ended",
         &[],
         &[],
         |e, _| e.push(mark(&[Tag::LaunchDependents], None)),
@@ -175,7 +175,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "griddepcontrol",
         "`griddepcontrol.wait`",
-        "waits until the kernel on which this one depends is complete, if there is one",
+        "waits until the kernel on which this one depends is complete (if any)",
         &[],
         &[],
         |e, _| e.push(mark(&[Tag::GridWait], None)),
@@ -191,8 +191,7 @@ const fn reduction(
     keys: &'static [&'static str],
     result: ResultTy,
 ) -> InstrRow {
-    let doc = "waits for the CTA's threads, of which there are no more than 64, and combines \
-             their predicates";
+    let doc = "waits for the CTA's threads (at most 64) and combines their predicates";
     InstrRow::new(
         opcode,
         syntax,
@@ -213,7 +212,7 @@ fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         let message = format!("a reduction over {} threads is not supported", block.of);
         e.error("unsupported-barrier", c.opcode.clone(), message, |d| {
             d.label(format!(
-                "expected a kernel whose blocks have at most {} threads",
+                "expected a kernel with at most {} threads in a block",
                 i64::BITS
             ))
         });

@@ -443,7 +443,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "slct",
         "`slct{.ftz}.type.{s32|f32} d, a, b, c`",
-        "`a` if `c` is not negative, else `b`; what is no number counts as negative",
+        "`a` if `c` is not negative, else `b`; NaN counts as negative",
         &[
             FLUSH,
             QualGroup {
@@ -473,7 +473,7 @@ pub(super) const ROWS: &[InstrRow] = &[
                     e.error(
                         "missing-type",
                         c.opcode.clone(),
-                        "`slct` names the type of what it looks at",
+                        "`slct` names the type of its third operand",
                         |d| d.label("expected `.s32` or `.f32` behind the type of the result"),
                     );
                     return;
@@ -681,7 +681,7 @@ fn constant(e: &mut Emit<'_, '_>, c: &PtxInstr, what: &str) {
     e.error(
         "wrong-operand",
         c.opcode.clone(),
-        format!("{what} is no constant"),
+        format!("{what} is not a constant"),
         |d| d.label("expected a constant: one from a register is not supported"),
     );
 }
@@ -827,7 +827,7 @@ fn width(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: usize) -> Option<Expr> {
             e.error(
                 "missing-operation",
                 c.opcode.clone(),
-                "what is out of range is cut or counted on",
+                "PTX clamps or wraps a position out of range",
                 |d| d.label(format!("expected the form {}", c.row.syntax)),
             );
             None

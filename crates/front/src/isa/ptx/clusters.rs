@@ -55,9 +55,9 @@ pub(super) const ROWS: &[InstrRow] = &[
         "clusterlaunchcontrol",
         "`clusterlaunchcontrol.try_cancel.async{.shared::cta}\
          .mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [dst], [a]`",
-        "asks that a cluster that has not started be cancelled; the response of 16 bytes is \
-         written through the async proxy, and an mbarrier object tells of it. Any request can \
-         be granted or refused",
+        "requests that a cluster that has not started be cancelled; the async proxy writes the \
+        response of 16 bytes, and an mbarrier object counts them. Any request can be granted or \
+        refused",
         &[REQUEST],
         &[OperandRole::Addr, OperandRole::Addr],
         request,

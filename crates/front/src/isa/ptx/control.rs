@@ -38,8 +38,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "brx",
         "`{@p} brx.idx{.uni} i, list`, with `list: .branchtargets a, b;`",
-        "jumps to the label of that number, from 0; beyond the last one, nothing is said of \
-         executions that come to it",
+        "jumps to the label of that number, from 0; executions beyond the last label are undecided",
         UNIFORM,
         &[OperandRole::Val, OperandRole::Label],
         indexed,
@@ -48,7 +47,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "call",
         "`call{.uni} (results), register, (parameters), prototype`",
-        "calls a function that is not known: nothing is said of executions that come to it",
+        "calls an unknown function: executions that reach it are undecided",
         UNIFORM,
         &[OperandRole::Loose],
         abort,
@@ -67,7 +66,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "trap",
         "`trap`",
-        "ends the kernel: that it can be reached is all that is said of such executions",
+        "ends the kernel: the answer says that executions can reach it, and no more",
         &[],
         &[],
         abort,
@@ -75,7 +74,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "brkpt",
         "`brkpt`",
-        "stops for a debugger: as `trap`, nothing is said of executions that come to it",
+        "stops for a debugger: as with `trap`, executions that reach it are undecided",
         &[],
         &[],
         abort,
@@ -152,7 +151,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "setmaxnreg",
         "`setmaxnreg{.inc|.dec}.sync.aligned.u32 n`",
-        "gives registers to the warps of a group, or takes them: orders nothing",
+        "gives registers to the warps of a group or takes them; orders nothing",
         &[REGISTERS, TYPES],
         &[OperandRole::Loose],
         |_, _| {},
@@ -174,7 +173,7 @@ fn indexed(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     };
     let Some(labels) = e.targets(list) else {
-        let message = format!("`{}` is no list of labels of this thread", e.str(list));
+        let message = format!("`{}` is not a list of labels of this thread", e.str(list));
         return e.error("unknown-label", list.clone(), message, |d| {
             d.label("expected the label of a `.branchtargets` directive")
         });

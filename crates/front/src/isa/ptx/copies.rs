@@ -119,8 +119,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cp",
         "`cp.async{.ca|.cg}{.shared{::cta}}{.global} [dst], [src], bytes{, src-bytes|ignore-src}`",
-        "begins to copy 4, 8 or 16 bytes from global to shared memory; of fewer bytes, or if \
-         the predicate says that the source is not read, the rest are zeros",
+        "begins to copy 4, 8 or 16 bytes from global to shared memory; bytes beyond `src-bytes`, \
+        or all if the predicate ignores the source, become zeros",
         &[CACHE, HINT, TO, FROM, PREFETCH],
         &[
             OperandRole::Addr,
@@ -136,7 +136,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cp",
         "`cp.async.commit_group`",
-        "makes the thread's copies since the last group a group",
+        "makes a group of the thread's copies since the last group",
         &[],
         &[],
         |e, _| e.push(mark(&[Tag::CommitGroup], None)),
@@ -146,7 +146,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cp",
         "`cp.async.wait_group n`",
-        "waits until all groups of the thread but the `n` last ones are complete",
+        "waits until at most the `n` latest groups of the thread are incomplete",
         &[],
         &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroup]),
@@ -180,7 +180,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cp",
         "`cp.async.mbarrier.arrive.noinc{.shared{::cta}}.b64 [a]`",
-        "the same, one of the arrivals that the phase expects anyway",
+        "the same, and the arrival is one of the expected arrivals of the phase",
         &[OWN, B64],
         &[OperandRole::Addr],
         |e, c| mbarrier::track(e, c, false),
@@ -195,7 +195,7 @@ pub(super) const ROWS: &[InstrRow] = &[
          or `cp.async.bulk{.relaxed.scope}.global.shared::cta.bulk_group{.b128} [dst], \
          [src], bytes`",
         "begins to copy a multiple of 16 bytes through the async proxy: to shared memory, \
-         where an mbarrier object tells of it, or to global memory",
+        completed through an mbarrier object, or to global memory",
         &[BULK, HINT, STRONG, SCOPES, WIDE_TYPE],
         &[
             OperandRole::Addr,
@@ -213,9 +213,9 @@ pub(super) const ROWS: &[InstrRow] = &[
         "cp",
         "`cp.async.bulk.tensor [dst], [map], bytes, [a]`, or `cp.async.bulk.tensor [map], \
          [src], bytes`",
-        "begins to copy a range of memory through the async proxy, to shared memory, where an \
-         mbarrier object tells of it, or from it; `map` holds the address of the range in \
-         global memory, and is read through the tensormap proxy (short form)",
+        "begins to copy a range of memory through the async proxy, to shared memory (completed \
+        through an mbarrier object) or from it; `map` holds the address of the range in global \
+        memory, and the tensormap proxy reads `map` (short form)",
         &[DIMENSIONS, BULK, HINT],
         &[
             OperandRole::Addr,
@@ -251,8 +251,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cp",
         "`cp.reduce.async.bulk.tensor.op.type [map], [src], bytes`",
-        "begins to apply such an operation to each element of a range of global memory whose \
-         address `map` holds, `.relaxed.gpu` (short form: PTX has the type in the tensor map)",
+        "begins to apply such an operation, `.relaxed.gpu`, to each element of a range of global \
+        memory; `map` holds its address (short form: PTX has the type in the tensor map)",
         &[AXES, BULK, RED_OPS, NOFTZ, NUMBERS],
         &[OperandRole::Addr, OperandRole::Addr, OperandRole::Loose],
         reduce_tensor,
@@ -262,7 +262,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cp",
         "`cp.async.bulk.commit_group`",
-        "makes the thread's bulk copies since the last bulk group a group",
+        "makes a bulk group of the thread's bulk copies since the last one",
         &[],
         &[],
         |e, _| e.push(mark(&[Tag::CommitGroup, Tag::Bulk], None)),
@@ -272,7 +272,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cp",
         "`cp.async.bulk.wait_group n`",
-        "waits until all bulk groups of the thread but the `n` last ones are complete",
+        "waits until at most the `n` latest bulk groups of the thread are incomplete",
         &[],
         &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroup, Tag::Bulk]),
@@ -282,7 +282,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "cp",
         "`cp.async.bulk.wait_group.read n`",
-        "waits until all bulk groups of the thread but the `n` last ones have read what they copy",
+        "waits until all bulk groups of the thread except the `n` latest have read their sources",
         &[],
         &[OperandRole::Loose],
         |e, c| wait_group(e, c, &[Tag::WaitGroupRead, Tag::Bulk]),
@@ -352,12 +352,17 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
         .into_iter()
         .filter_map(|(span, why)| Some((span, why?)))
     {
-        sink.warn("empty-wait", span, "a wait that waits for nothing", |d| {
-            d.label(why).note(
-                "a wait for groups waits for copies that the thread has committed to one \
+        sink.warn(
+            "empty-wait",
+            span,
+            "this wait has no copies to wait for",
+            |d| {
+                d.label(why).note(
+                    "a wait for groups waits for copies that the thread has committed to one \
                  (PTX ISA 9.4, cp.async.wait_group)",
-            )
-        });
+                )
+            },
+        );
     }
 }
 
@@ -390,11 +395,11 @@ pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
             span,
             "bytes that never arrive at this object",
             |d| {
-                d.label("no operation of this test tells an mbarrier object of bytes")
-                    .also(copy.span, "this one is complete with its bulk group")
+                d.label("no operation of this test completes bytes on an mbarrier object")
+                    .also(copy.span, "this one completes with its bulk group")
                     .note(
-                        "a copy to global memory is waited for by `cp.async.bulk.wait_group` \
-                         (PTX ISA 9.4, cp.async.bulk)",
+                        "wait for a copy to global memory with `cp.async.bulk.wait_group` (PTX \
+                        ISA 9.4, cp.async.bulk)",
                     )
             },
         );
@@ -424,10 +429,10 @@ fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
     let pending = mark.pending.unwrap_or(0) as usize;
     match made {
         0 => Some(format!(
-            "no `{name}.commit_group` stands between the copies and it"
+            "no `{name}.commit_group` is between the copies and this wait"
         )),
         n if n <= pending && !looped => Some(format!(
-            "{n} of {pending} groups that may be incomplete are made before it"
+            "{n} of the {pending} groups that it may leave incomplete are made before it"
         )),
         _ => None,
     }
@@ -482,7 +487,7 @@ fn source_sizes(e: &mut Emit<'_, '_>, c: &PtxInstr, bytes: i64) -> Option<Source
             (cases.collect(), None)
         }
         Some(_) => {
-            let message = "the bytes of the source are no more than are copied";
+            let message = "the source cannot have more bytes than the copy";
             e.error("wrong-operand", c.opcode.clone(), message, |d| {
                 d.label(format!(
                     "expected a constant from 0 to {bytes}, a register or a predicate"
@@ -1248,7 +1253,7 @@ fn alone(e: &mut Emit<'_, '_>, c: &PtxInstr, object: LocId) -> Option<()> {
             .also(place, "the second address")
             .note(
                 "PTX ISA 9.4, Memory Consistency Model, Causality Order: the clause of aliases \
-                 does not speak of the async proxy",
+                does not cover the async proxy",
             )
     });
     None
@@ -1295,7 +1300,7 @@ pub(super) fn end(
         let what = if at == 0 { "writes" } else { "reads" };
         return wrong(
             "wrong-space",
-            format!("this {what} {word} memory, and `{name}` lives elsewhere"),
+            format!("this {what} {word} memory, and `{name}` is in another state space"),
             format!("expected a location in {word} memory"),
         );
     }
@@ -1307,7 +1312,7 @@ pub(super) fn end(
         };
         return wrong(
             "misaligned",
-            format!("{bytes} bytes at {place}, whose elements have {size} bytes"),
+            format!("{bytes} bytes at {place}, which has elements of {size} bytes"),
             format!("expected whole elements, at a multiple of {unit} bytes"),
         );
     }

@@ -603,9 +603,7 @@ impl<'a> Expander<'a> {
         while at < range.end {
             if self.out.as_str().len() > LONGEST {
                 if !std::mem::replace(&mut self.full, true) {
-                    let message =
-                        "there is too much code when each call is replaced by the function's"
-                            .into();
+                    let message = "inlining each call makes too much code".into();
                     self.error("too-many-instructions", at, message, "at this point");
                 }
                 return;
@@ -838,7 +836,7 @@ impl<'a> Expander<'a> {
         if matches!(declared, Some(NameDeclaration::Bound(_, false))) && opcode(instruction) == "st"
         {
             let message = format!(
-                "`{}` is a parameter that the function is given",
+                "`{}` is a parameter that the caller passes",
                 self.word(name)
             );
             return Err(self.error("read-only", name, message, "this writes it"));
@@ -1030,7 +1028,7 @@ impl<'a> Expander<'a> {
         let name = &site.name;
         let function = self.functions.get(name).filter(|f| f.body.is_some());
         let Some(function) = function.cloned() else {
-            let message = format!("`{name}` is called, and its code is not here");
+            let message = format!("the code calls `{name}`, and the module has no body for it");
             return Err(self.error(
                 "unknown-function",
                 site.callee,
@@ -1058,7 +1056,7 @@ impl<'a> Expander<'a> {
                 "wrong-operands",
                 site.callee,
                 message,
-                "expected as many as the function declares",
+                "expected the numbers of results and parameters that the function declares",
             ));
         }
         Ok(function)
@@ -1089,7 +1087,7 @@ impl<'a> Expander<'a> {
             );
             if formal.param != is_param {
                 let message = format!(
-                    "`{}` of `{}` is passed in another way",
+                    "`{}` of `{}` is neither a register nor a constant",
                     formal.name, site.name
                 );
                 let expected = if formal.param {

@@ -87,9 +87,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         "fence",
         "`fence.proxy.alias{.release.sys|.acquire.sys}|.async{.space}|.generic|.surface|\
          .texture|.constant`",
-        "orders accesses through different proxies, or to aliases; `.async` perhaps of one \
-         state space alone; aliases perhaps with a release in one thread and an acquire in \
-         another",
+        "orders accesses through different proxies, or to aliases; `.async` can be limited to one \
+        state space; aliases can have a release in one thread and an acquire in another",
         &[PROXIES, SPACES, SEM, SCOPES],
         NO_OPERANDS,
         |e, c| match (c.quals.get(QualKind::Sem), c.quals.scope()) {
@@ -107,9 +106,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         "`fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster|\
          .release.sync_restrict::shared::cluster::read.cluster|\
          .acquire.sync_restrict::shared::cluster.cluster`",
-        "a release in one thread and an acquire in another, which together order accesses of \
-         the generic proxy to shared memory before those of the async proxy; `::read`: reads \
-         of the own thread alone",
+        "a release in one thread and an acquire in another: together they order generic accesses \
+        to shared memory before those of the async proxy; `::read`: only reads of the own thread",
         &[HALVES, RESTRICTIONS, SCOPES],
         NO_OPERANDS,
         async_half,
@@ -119,8 +117,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "fence",
         "`fence.proxy.tensormap::generic.release.scope`, or `.acquire.scope [map], 128`",
-        "a release in one thread and an acquire in another, with which tensor copies of its \
-         CTA see the tensor map as it was written; each is a fence of memory, too",
+        "a release in one thread and an acquire in another: tensor copies of the latter's CTA \
+        then see the written tensor map; each is also a fence of memory",
         &[HALVES, SCOPES],
         &[OperandRole::Addr, OperandRole::Loose],
         map_half,
@@ -313,7 +311,7 @@ fn half(e: &mut Emit<'_, '_>, c: &PtxInstr, order: Option<&str>, scope: Option<S
             let message = format!("`fence.proxy.{other}` has no order and no scope");
             e.error("conflicting-qualifiers", c.opcode.clone(), message, |d| {
                 d.label("expected it without them: it orders both directions")
-                    .help("order memory by a fence of its own, such as `fence.acq_rel.gpu`")
+                    .help("order memory by a separate fence, such as `fence.acq_rel.gpu`")
             });
         }
         _ => e.error(
@@ -323,8 +321,8 @@ fn half(e: &mut Emit<'_, '_>, c: &PtxInstr, order: Option<&str>, scope: Option<S
             |d| {
                 d.label("expected `fence.proxy.alias.release.sys` or `.acquire.sys`")
                     .help(
-                        "leave them out, and order memory by a fence of its own, such as \
-                         `fence.acq_rel.gpu`",
+                        "leave them out, and order memory by a separate fence, such as \
+                        `fence.acq_rel.gpu`",
                     )
             },
         ),

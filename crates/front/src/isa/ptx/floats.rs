@@ -94,7 +94,10 @@ pub(super) fn rounds(e: &mut Emit<'_, '_>, c: &PtxInstr) -> bool {
     if c.quals.place(QualKind::Round).is_none() {
         let message = format!("`{}` without rounding is not supported", c.row.opcode);
         e.error("unsupported-qualifier", c.opcode.clone(), message, |d| {
-            d.label("expected a rounding such as `.rn`: what an approximation gives is not defined")
+            d.label(
+                "expected a rounding such as `.rn`: PTX does not define the value of an \
+                approximation",
+            )
         });
         return false;
     }
@@ -598,7 +601,7 @@ pub(super) fn set(e: &mut Emit<'_, '_>, c: &PtxInstr, combined: Option<BinOp>) {
         return e.error(
             "missing-type",
             c.opcode.clone(),
-            "`set` names the type of its result and of what it compares",
+            "`set` names the type of its result and the type of its operands",
             |d| {
                 d.label(
                     "expected `.u32`, `.s32`, `.f32` or, of numbers of 16 bits, a type of \

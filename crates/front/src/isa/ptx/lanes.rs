@@ -86,9 +86,9 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "activemask",
         "`activemask.b32 d`",
-        "the lanes that are converged, as a set of bits: all of the warp, in front of labels \
-         and branches, or between these and behind a barrier of the CTA; elsewhere, any of \
-         those that come here, outside of loops",
+        "the converged lanes, as a set of bits: all of the warp before labels and branches, or \
+        between these and after a barrier of the CTA; elsewhere outside loops, any of the lanes \
+        that reach it",
         &[B32],
         &[OperandRole::Dst],
         |e, c| {
@@ -218,8 +218,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "elect",
         "`elect.sync d{|p}, mask`",
-        "one of the lanes of a mask, some one of them, and always the same one of this mask; \
-         orders no accesses",
+        "one lane of a mask: any, but always the same one for this mask; orders no accesses",
         &[],
         &[OperandRole::DstAndPred, OperandRole::Loose],
         elect,
@@ -230,8 +229,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "redux",
         "`redux.sync.{min|max}{.abs}{.NaN}.f32 d, a, mask`",
-        "the smallest or the largest number of all lanes, of magnitudes with `.abs`; with \
-         `.NaN`, none if one of them is none",
+        "the smallest or the largest number of all lanes, of magnitudes with `.abs`; with `.NaN`, \
+        NaN if a lane has NaN",
         &[EXTREMES, NUMBERS, MAGNITUDES, SINGLE],
         COMBINED,
         |e, c| {
@@ -242,7 +241,7 @@ pub(super) const ROWS: &[InstrRow] = &[
                     return e.error(
                         "missing-operation",
                         c.opcode.clone(),
-                        "which number is meant is not said",
+                        "the type of the number is missing",
                         |d| d.label(format!("expected the form {}", c.row.syntax)),
                     );
                 }
@@ -692,10 +691,10 @@ fn put(e: &mut Emit<'_, '_>, c: &PtxInstr, number: usize, value: Expr) {
 
 /// Messages about a mask that names other lanes although the test does not give the thread's warp.
 pub(in crate::isa) const ALONE: &str =
-    "this mask can name other lanes, and the thread is alone in its warp";
-pub(in crate::isa) const NO_LANES: &str = "there is no lane but 0";
+    "this mask can name other lanes, but the thread is alone in its warp";
+pub(in crate::isa) const NO_LANES: &str = "the only lane is 0";
 pub(in crate::isa) const SAY_WARP: &str =
-    "give the threads of one warp `warp = 0`: without it, each has a warp of its own";
+    "give the threads of one warp `warp = 0`: without it, each thread has a separate warp";
 
 /// The lanes of the warp that a mask operand names.
 pub(super) fn named(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: usize) -> Option<LaneSet> {
@@ -802,12 +801,8 @@ fn elect(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return e.error(
             "unsupported-mask",
             c.opcode.clone(),
-            "the mask of an election is no constant",
-            |d| {
-                d.label(
-                    "only constants are supported here: of the same mask, the same lane is elected",
-                )
-            },
+            "the mask of an election is not a constant",
+            |d| d.label("expected a constant: one mask always elects the same lane"),
         );
     };
     let Some(lanes) = named(e, c, 1) else { return };

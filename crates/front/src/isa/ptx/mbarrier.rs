@@ -84,7 +84,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "mbarrier",
         "`mbarrier.init{.shared::cta}.b64 [a], count`",
-        "makes an mbarrier object whose phases expect `count` arrivals",
+        "makes an mbarrier object with phases of `count` arrivals",
         &[OWN, B64],
         &[OperandRole::Addr, OperandRole::Loose],
         |e, c| {
@@ -164,7 +164,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive.noComplete{.release}{.cta}{.shared::cta}.b64 d, [a], count`",
-        "arrives; that the phase completes with it is undefined",
+        "arrives; if this completes the phase, the behaviour is undefined",
         ARRIVE,
         COUNT,
         |e, c| {
@@ -183,7 +183,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive_drop{.release|.relaxed}{.scope}{.space}.b64 d, [a]{, count}`",
-        "arrives, and later phases expect so many arrivals less",
+        "arrives, and later phases expect that many arrivals fewer",
         ARRIVE,
         COUNT,
         |e, c| {
@@ -203,7 +203,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive_drop.expect_tx{.release|.relaxed}{.scope}{.space}.b64 d, [a], bytes`",
-        "expects bytes, then arrives, and later phases expect an arrival less",
+        "expects bytes, then arrives, and later phases expect one arrival fewer",
         ARRIVE,
         COUNT,
         |e, c| {
@@ -223,7 +223,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "mbarrier",
         "`mbarrier.arrive_drop.noComplete{.release}{.cta}{.shared::cta}.b64 d, [a], count`",
-        "as `mbarrier.arrive_drop`; that the phase completes with it is undefined",
+        "as `mbarrier.arrive_drop`; if this completes the phase, the behaviour is undefined",
         ARRIVE,
         COUNT,
         |e, c| {
@@ -243,7 +243,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "mbarrier",
         "`mbarrier.expect_tx{.relaxed}{.scope}{.space}.b64 [a], bytes`",
-        "the current phase waits for so many bytes more",
+        "adds a number of bytes to those that the current phase expects",
         BYTES,
         &[OperandRole::Addr, OperandRole::Loose],
         |e, c| bytes(e, c, 1),
@@ -253,7 +253,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "mbarrier",
         "`mbarrier.complete_tx{.relaxed}{.scope}{.space}.b64 [a], bytes`",
-        "so many bytes have come, as if a copy had brought them",
+        "counts a number of bytes as arrived, as if a copy had brought them",
         BYTES,
         &[OperandRole::Addr, OperandRole::Loose],
         |e, c| bytes(e, c, -1),
@@ -328,8 +328,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "fence",
         "`fence.mbarrier_init.release.cluster`",
-        "makes earlier `mbarrier.init` of the thread known to who synchronizes with it \
-         afterwards, and nothing else",
+        "releases the thread's earlier `mbarrier.init`, and no other access",
         &[
             QualGroup {
                 kind: QualKind::Sem,
@@ -376,8 +375,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "getctarank",
         "`getctarank{.shared::cluster}{.u32|.u64} d, a`",
-        "the rank in its cluster of the CTA whose shared memory `a` is in: this one, of an \
-         address that was not mapped",
+        "the rank in the cluster of the CTA with `a` in its shared memory: the thread's own CTA, \
+        if the address was not mapped",
         &[
             QualGroup {
                 kind: QualKind::Space,
@@ -969,7 +968,7 @@ pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option
     e.error(
         "no-mbarrier",
         c.opcode.clone(),
-        format!("`{name}` is no mbarrier object"),
+        format!("`{name}` is not an mbarrier object"),
         |d| {
             d.label("expected one").also(place, "declared here").help(format!(
             "declare it with `{name} = {{ type = \"mbarrier\", init = 1, space = \"shared\" \

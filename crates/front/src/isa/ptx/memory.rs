@@ -125,8 +125,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "discard",
         "`discard{.global}.L2 [a], 128`",
-        "memory holds what nobody knows from here on: weak stores of values that are not \
-         worked out to 128 bytes",
+        "leaves unknown values in memory: weak stores of values that are not worked out to 128 \
+        bytes",
         &[NC_SPACE, DISCARDED],
         &[OperandRole::Addr, OperandRole::Loose],
         discard,
@@ -157,9 +157,9 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "ld",
         "`ld.param{.type} d, [p]`",
-        "reads a parameter: that of the kernel is what the test sets under `regs`; no memory \
-         access. Through a register, and of one whose address is taken, it is a load from \
-         what the test declares with `space = \"param\"`",
+        "reads a parameter; `regs` of the test sets those of the kernel; no memory access. \
+        Through a register, or if code takes the parameter's address, it is a load from memory \
+        declared with `space = \"param\"`",
         &[DATA],
         &[OperandRole::Dst, OperandRole::Param],
         |e, c| {
@@ -198,8 +198,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "isspacep",
         "`isspacep.space p, a`",
-        "whether a generic address is in a state space: one that is in the same for all \
-         objects that it can be of",
+        "whether a generic address is in a state space; the answer must be the same for all \
+        objects that the address can point to",
         &[QUERIED],
         &[OperandRole::Dst, OperandRole::Loose],
         |e, c| {

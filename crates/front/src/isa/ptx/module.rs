@@ -331,7 +331,8 @@ impl ModuleReader<'_> {
                             self.version.map(|version| ModuleTarget { version, target });
                     }
                     _ => {
-                        let message = format!("`{name}` is no target that the memory model covers");
+                        let message =
+                            format!("`{name}` is not a target that the memory model covers");
                         let _ = self.error::<()>(
                             "unsupported-target",
                             message,

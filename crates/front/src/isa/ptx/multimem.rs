@@ -46,8 +46,8 @@ pub(super) const ROWS: &[InstrRow] = &[
         "multimem",
         "`multimem.ld_reduce{.weak|.relaxed.scope|.acquire.scope}{.global}.op{.acc::f32}\
          {.vec}.type d, [a]`",
-        "loads from every device, and combines what was read (`add`, `min`, `max`, `and`, \
-         `or`, `xor`)",
+        "loads from every device, and combines the values (`add`, `min`, `max`, `and`, `or`, \
+        `xor`)",
         &[LOAD_SEM, SCOPES, GLOBAL, OPS, PRECISION, WIDTHS, NUMBERS],
         &[OperandRole::Dst, OperandRole::Addr],
         load_reduce,
@@ -94,7 +94,7 @@ fn replicas(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option<Vec<Expr>> 
         e.error(
             "wrong-operand",
             c.opcode.clone(),
-            format!("`{name}` is no multimem location"),
+            format!("`{name}` is not a multimem location"),
             |d| {
                 d.label(
                     "expected an alias of an array with an element for each device, with \
@@ -111,11 +111,11 @@ fn replicas(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option<Vec<Expr>> 
         e.error(
             "wrong-operand",
             c.opcode.clone(),
-            format!("`{name}` is of no 2 to 8 devices with that type"),
+            format!("`{name}` is not an array of 2 to 8 devices with that type"),
             |d| {
                 d.label(
-                    "expected an array with an element of the instruction's type for each \
-                     device, two of a packed type, and as many of a vector as it has",
+                    "expected an array with, for each device, one element of the instruction's \
+                    type (packed: two; vector: one per component)",
                 )
                 .also(place, "declared here")
             },

@@ -166,12 +166,11 @@ impl Emit<'_, '_> {
         ty: Ty,
     ) -> Option<PtxArg> {
         if (m.quals.is_half() || m.quals.packed() > 1) && role == OperandRole::Val {
-            let message = "there are no constants of 16 bits of floating point, and \
-                     none of packed types";
+            let message =
+                "PTX has no floating-point constants of 16 bits, and none of packed types";
             self.error("wrong-operand", operand.range.clone(), message, |d| {
                 d.label(
-                    "expected a register, which `mov.b16` or `mov.b32` sets to \
-                     the bits of one",
+                    "expected a register; `mov.b16` or `mov.b32` sets it to the bits of a constant",
                 )
             });
             return None;
@@ -186,7 +185,7 @@ impl Emit<'_, '_> {
             && !written.to_ascii_lowercase().starts_with(prefix)
         {
             let message = format!(
-                "`{written}` is no floating-point constant of {} bits",
+                "`{written}` is not a floating-point constant of {} bits",
                 ty.bits
             );
             self.error("wrong-operand", operand.range.clone(), message, |d| {
@@ -412,7 +411,7 @@ impl Emit<'_, '_> {
         let place = m.quals.place(QualKind::Space).unwrap_or_default();
         let declared = self.symbols.get(id).span;
         let short = written.split(':').next().unwrap_or(written);
-        let message = format!("`.{written}` access to `{name}`, which lives elsewhere");
+        let message = format!("`.{written}` access to `{name}`, which is in another state space");
         self.error("wrong-space", place, message, |d| {
             d.label("this state space")
                 .also(declared, "declared here")

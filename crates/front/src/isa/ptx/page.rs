@@ -17,13 +17,16 @@ const PAGE: &str = concat!(
 const HEAD: &str = "\
 # The PTX instructions
 
-This page is made from the tables that read them (`BLESS=1 cargo test -p fencepost-front page` \
-makes it again), so it is true. What is
-*modelled* makes events that models know. What is *folded* makes none: it is computed, or decides \
-which code runs. What is refused is an
-error at its place, with the reason that stands here; nothing is passed over. An instruction \
-*needs* that version of PTX and that target, where these are
-newer than PTX 6.0 and `sm_70`: in a module for older ones it is an error.
+The tables of the front end make this page (`BLESS=1 cargo test -p fencepost-front page` makes it \
+again).
+
+- A *modelled* instruction makes events of memory models.
+- A *folded* instruction makes no events: Fencepost computes its value, or it decides which code \
+runs.
+- A *refused* instruction or qualifier is an error at its place, with the reason given here. \
+Fencepost ignores none.
+- The column *needs* names a version of PTX and a target newer than PTX 6.0 and `sm_70`. In a \
+module for an older one, the instruction is an error.
 ";
 
 fn page() -> String {
@@ -33,12 +36,12 @@ fn page() -> String {
         text.push('\n');
     };
     line(format!(
-        "\nWherever they stand, these need: {}; so do registers of clusters.",
+        "\nEverywhere, these need: {}; so do registers of clusters.",
         needs::of_any()
     ));
     for (name, events, rows) in FAMILIES {
         line(format!(
-            "\n## {}: {name}\n\n| instruction | form | what it does | needs |\n|---|---|---|---|",
+            "\n## {}: {name}\n\n| instruction | form | effect | needs |\n|---|---|---|---|",
             if events { "Modelled" } else { "Folded" }
         ));
         let rows = rows
@@ -57,7 +60,7 @@ fn page() -> String {
     }
     for (title, table) in ["instructions", "qualifiers"].into_iter().zip(REFUSED) {
         line(format!(
-            "\n## Refused: {title}\n\n| names | what they are |\n|---|---|"
+            "\n## Refused: {title}\n\n| names | description |\n|---|---|"
         ));
         for (what, names) in table {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

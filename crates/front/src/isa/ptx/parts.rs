@@ -186,7 +186,7 @@ fn whole(program: &Program, object: LocId, accesses: &[RegisterAccess], sink: &m
                      9.4, mbarrier)",
                 )
                 .help(format!(
-                    "if it is to other bytes, say what is where: `{name} = {{ fields = {{ \
+                    "if it is to other bytes, declare the layout: `{name} = {{ fields = {{ \
                      data = \"u32[4]\", bar = \"mbarrier\" }} }}`"
                 ))
             });

@@ -177,12 +177,12 @@ fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &m
             let message = format!("an mbarrier object in `{name}`, which has {bits}-bit elements");
             sink.error("mixed-size", span, message, |d| {
                 d.label(format!(
-                    "the object is one word of {} bits",
+                    "an mbarrier object is one word of {} bits",
                     mbarrier::WORD.bits
                 ))
                 .help(format!(
-                    "declare `{name}` with `type = \"u64\"`, and what is accessed otherwise \
-                     on its own"
+                    "declare `{name}` with `type = \"u64\"`, and separately the memory with other \
+                    accesses"
                 ))
             });
         }
@@ -263,7 +263,7 @@ fn infer(
                     span,
                     format!("`{name}` needs a type"),
                     |d| {
-                        d.label("the type is known from accesses through registers alone")
+                        d.label("only accesses through registers show the type")
                             .help(format!(
                                 "declare it, for example `{name} = {{ type = \"u32\" }}`"
                             ))
@@ -378,7 +378,7 @@ impl Pass<'_> {
             let message = format!("a non-coherent load of `{name}`, which is written");
             self.sink
                 .error("unsupported-load", self.span, message, |d| {
-                    d.label("the PTX memory model does not cover it").note(
+                    d.label("the PTX memory model does not cover this").note(
                         "memory that is read with `.nc` is read-only while the kernel runs (PTX \
                          ISA, ld.global.nc)",
                     )
@@ -407,7 +407,7 @@ impl Pass<'_> {
             self.unsupported(if answers.is_empty() {
                 "no address of a location can get into this register"
             } else {
-                "which state space it is in depends on the object that it is of"
+                "its state space depends on the object to which it points"
             });
         }
         known == Some(true)
@@ -434,9 +434,8 @@ impl Pass<'_> {
                     }
                     (BinOp::And, ..) => {
                         return self.unsupported(
-                            "of an address it is known that it is a multiple of the size of \
-                             an element, and that objects in global memory begin at words: \
-                             only the bits below that can be masked",
+                            "an address is a multiple of the element size, and objects in global \
+                            memory begin at words: code can mask only the bits below",
                         );
                     }
                     _ => return self.unsupported(OFFSETS),

@@ -209,7 +209,7 @@ fn rewrite(program: &mut Program, t: usize, facts: Vec<Option<Fact>>, parts: BTr
         let (&(_, from), &(reg, ty)) = registers
             .range(..=(object, first))
             .next_back()
-            .expect("each is in a part");
+            .expect("each access is within one part");
         (reg, ty, 8 * (first - from))
     };
     for (at, (instr, fact)) in program.threads[t].code.iter_mut().zip(facts).enumerate() {
@@ -242,7 +242,7 @@ fn rewrite(program: &mut Program, t: usize, facts: Vec<Option<Fact>>, parts: BTr
                         dst: reg,
                         value: changed(reg, whole, access.ty, shift, value),
                     },
-                    _ => unreachable!("nothing else is an access to a part"),
+                    _ => unreachable!("no other access reaches a part"),
                 };
             }
         }

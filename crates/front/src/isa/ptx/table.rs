@@ -349,7 +349,7 @@ pub(super) const FAMILIES: [(&str, bool, &[InstrRow]); 17] = [
     ("bits", false, bits::ROWS),
     ("carries", false, carry::ROWS),
     (
-        "operations whose values are not worked out",
+        "operations with values that are not worked out",
         false,
         unknown::ROWS,
     ),
@@ -733,10 +733,10 @@ fn drop_policy(text: &MappedText, raw: &mut RawInstr, sink: &mut Sink) -> Option
     sink.error(
         "wrong-operand",
         text.span(place),
-        "no cache policy stands here",
+        "this operand is not a cache policy",
         |d| {
             d.label(format!(
-                "`.{POLICY}` takes one in a register, behind the other operands"
+                "`.{POLICY}` takes a policy in a register, after the other operands"
             ))
         },
     );

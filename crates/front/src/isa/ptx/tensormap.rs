@@ -182,7 +182,7 @@ fn copy_and_release(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     if e.env.warp.of > 1 {
         let message = "a copy of a tensor map by several threads of a warp is not supported";
         e.error("unsupported-instruction", c.opcode.clone(), message, |d| {
-            d.label("expected a warp of which the test has one thread, which stands for it")
+            d.label("expected a warp with one thread in the test")
         });
         return;
     }
@@ -247,7 +247,7 @@ pub(super) fn tensor_map(
         return None;
     }
     if e.symbols.ty(loc).bits != 64 {
-        let message = format!("`{name}` is no tensor map: it holds no address");
+        let message = format!("`{name}` is not a tensor map: it holds no address");
         e.error("wrong-operand", c.opcode.clone(), message, |d| {
             d.label("expected a location that holds one, as in `m = \"&x\"`")
                 .also(place, "declared here")

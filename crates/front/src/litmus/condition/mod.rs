@@ -298,7 +298,7 @@ impl PropParser<'_, '_, '_> {
             .ok()
             .filter(|number: &f64| number.is_finite());
         if number.is_none() {
-            let message = format!("`{digits}` is no number");
+            let message = format!("`{digits}` is not a number");
             self.sink
                 .error("bad-number", self.text.span(token.range), message, |d| {
                     d.label("expected one such as `1.5` or `2e-3`")
@@ -331,9 +331,9 @@ impl PropParser<'_, '_, '_> {
                 format!("no number of {} bits is as large as {number:e}", ty.bits)
             }
             Some(ty) if matches!(side, ConditionTerm::Atom(_)) => {
-                format!("which number {} bits are is not known", ty.bits)
+                format!("{} bits have several floating-point formats", ty.bits)
             }
-            _ => "a number of floating point is compared with what is none".to_owned(),
+            _ => "a comparison of a floating-point number with another kind of value".to_owned(),
         };
         self.sink
             .error("not-a-number", self.text.span(place), message, |d| {
@@ -386,7 +386,7 @@ impl PropParser<'_, '_, '_> {
             self.sink.error(
                 "not-a-number",
                 span,
-                "an address is no number to compute with",
+                "conditions cannot compute with an address",
                 |d| d.label("expected a register, a location or an integer"),
             );
         }

@@ -248,7 +248,7 @@ impl<'p> Resolver<'p> {
             .take(MOST_FIELDS)
             .collect();
         let message = match (suffix, layout.cells()) {
-            (_, 1) => format!("`{name}{suffix}`: `{name}` is no structure"),
+            (_, 1) => format!("`{name}{suffix}`: `{name}` is not a structure"),
             ("", _) => format!("`{name}` has more than one value"),
             _ => format!("`{name}` has no `{suffix}`"),
         };
@@ -344,7 +344,7 @@ impl<'p> Resolver<'p> {
             sink.error(
                 "wrong-operand",
                 text.span(range),
-                "the state of a barrier is no value",
+                "the state of a barrier is not a value",
                 |d| d.label("expected a register or another location"),
             );
             return None;

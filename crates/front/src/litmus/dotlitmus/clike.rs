@@ -82,7 +82,7 @@ impl LitmusReader<'_> {
                 break;
             }
             if declaration.word(&clean[name.clone()], true).is_err() {
-                return self.fail(name, format!("`{whole}` is no initial value"), expected);
+                return self.fail(name, format!("`{whole}` is not an initial value"), expected);
             }
             name = if is_word(&next) { next } else { ahead.token() };
             at = ahead;
@@ -106,7 +106,7 @@ impl LitmusReader<'_> {
             sign = at.token();
         }
         if !cells::is_name(&clean[name.clone()]) || !matches!(&clean[sign.clone()], "=" | "") {
-            return self.fail(name, format!("`{whole}` is no initial value"), expected);
+            return self.fail(name, format!("`{whole}` is not an initial value"), expected);
         }
         let mut values = Vec::new();
         if &clean[sign] == "=" {
@@ -317,7 +317,7 @@ impl LitmusReader<'_> {
                         self.sink.error(
                             "unknown-type",
                             span,
-                            format!("`{word}` is no type"),
+                            format!("`{word}` is not a type"),
                             |d| {
                                 let d = d.label("expected a type such as `atomic_int`");
                                 match near {

@@ -40,7 +40,7 @@ pub(super) fn dialect(text: &str, sink: &mut Sink) -> Option<Dialect> {
         sink.error(
             "unknown-dialect",
             span,
-            format!("`{word}` is no dialect of `.litmus` files"),
+            format!("`{word}` is not a dialect of `.litmus` files"),
             |d| {
                 let known = FRONTS
                     .iter()

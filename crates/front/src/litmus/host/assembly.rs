@@ -100,7 +100,7 @@ fn reachable(program: &Program, loc: LocId, span: Span, sink: &mut Sink) {
             format!("`{name}` is shared memory, of which each CTA has its own"),
             |d| {
                 d.label("neither the host nor a copy reaches it")
-                    .help("copy what the host needs to global memory in the kernel")
+                    .help("let the kernel copy the values that the host needs to global memory")
             },
         );
     }

@@ -131,7 +131,7 @@ impl HostBuilder<'_, '_> {
         let mut waits = Vec::new();
         for name in &request.waits {
             let Some(event) = made.get(&name.text) else {
-                let message = format!("`{}` is no event that this thread has made", name.text);
+                let message = format!("`{}` is not an event of this thread", name.text);
                 self.sink.error("unknown-event", name.span, message, |d| {
                     d.label("expected an event of an earlier call")
                         .note(
@@ -270,9 +270,8 @@ impl HostBuilder<'_, '_> {
     /// Reports a launch into a stream that another thread already uses.
     fn contended(&mut self, request: &Request, message: &str) -> Option<LaneId> {
         self.sink.error("unsupported", request.span, message, |d| {
-            d.label("expected one of them").note(
-                "who comes first would be a choice of the execution; it is not supported here",
-            )
+            d.label("expected one of them")
+                .note("an execution could choose the order of the two; this is not supported")
         });
         None
     }

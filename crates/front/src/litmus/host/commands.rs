@@ -254,8 +254,8 @@ impl HostBuilder<'_, '_> {
             let message = "the size of the work-groups is not given";
             self.sink.error("bad-range", first, message, |d| {
                 d.label("expected a local size behind the global one").note(
-                    "without one, the implementation chooses, and what the program does may \
-                     depend on it",
+                    "without one, the implementation chooses it, and the program may depend on \
+                    the choice",
                 )
             });
             return None;
@@ -330,7 +330,7 @@ impl HostBuilder<'_, '_> {
             self.sink.error(
                 "bad-number",
                 span,
-                "this is not what is there to copy",
+                "the size differs from that of the memory",
                 |d| {
                     d.label(format!(
                         "expected up to {} bytes, in elements of {size}",

@@ -90,7 +90,7 @@ impl HostEvents {
                     let message = format!("two calls make the event `{}`", name.text);
                     let first = first.span;
                     sink.error("duplicate-name", name.span, message, |d| {
-                        d.label("expected a name of its own")
+                        d.label("expected an unused name")
                             .also(first, "the first one")
                     });
                     continue;
@@ -199,7 +199,7 @@ impl HostEvents {
             sink.error(
                 "null-event",
                 name.span,
-                format!("`{}` is no event yet", name.text),
+                format!("`{}` is not an event yet", name.text),
                 |d| {
                     d.label("used before the call that makes it")
                         .also(event.span, "made here")
@@ -239,7 +239,7 @@ impl HostEvents {
             Ref::Handle(id) => Some(id),
             Ref::Command(_) => {
                 let span = request.event.as_ref().map_or(request.span, |e| e.span);
-                sink.error("wrong-operand", span, "this is no user event", |d| {
+                sink.error("wrong-operand", span, "this is not a user event", |d| {
                     d.label("expected an event made by `clCreateUserEvent`")
                 });
                 None

@@ -100,8 +100,8 @@ impl Misuse<'_> {
                     d.label("expected kernels alone in this stream")
                         .also(first, "a launch that depends on the kernel in front of it")
                         .note(
-                            "what such a launch depends on where no kernel is in front of \
-                             it, CUDA does not say",
+                            "without a kernel before it, CUDA does not define the launch's \
+                            dependency",
                         )
                 });
                 return;
@@ -134,7 +134,7 @@ impl Misuse<'_> {
         self.error(
             "null-event",
             wait.span,
-            format!("`{}` is no event yet", wait.text),
+            format!("`{}` is not an event yet", wait.text),
             |d| {
                 d.label("used before the call that makes it")
                     .also(made, "made here")
@@ -208,7 +208,7 @@ impl Misuse<'_> {
                 continue;
             }
             let message = format!(
-                "this memory is of a GPU, for `{}` it is the host's",
+                "this memory belongs to a GPU, and `{}` needs memory of the host",
                 word.text
             );
             let kind = word.span;
@@ -261,7 +261,7 @@ impl Misuse<'_> {
                 ),
                 (false, false) => (
                     "expected a buffer object",
-                    "such memory has calls of its own, `clEnqueueSVM…`",
+                    "such memory has separate calls, `clEnqueueSVM…`",
                 ),
                 _ => continue,
             };

@@ -300,7 +300,7 @@ fn refuse_grid_barriers(program: &Program, sink: &mut Sink) {
                 continue;
             };
             if b.domain == Scope::Gpu && matches!(b.naming, BarrierNaming::Counted { .. }) {
-                let message = "the barrier of a grid beside other kernels is not supported";
+                let message = "the barrier of a grid together with other kernels is not supported";
                 sink.error("unsupported", instr.span, message, |d| {
                     d.label("expected a single launch")
                 });

@@ -95,8 +95,9 @@ pub(super) const MOST_BYTES: u64 = 4 * LONGEST;
 pub(super) const WORD: u64 = 4;
 
 /// The form of a binding, for messages.
-pub(super) const FORM: &str = "`NAME=VALUE`, where VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
-                    `&buffer[2]`; `{u64,u32}` in the place of a type is a structure, `bytes` is for what accesses make of it, and `&buffer[2]` may be a first value of 64 bits";
+pub(super) const FORM: &str = "`NAME=VALUE`: VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, \
+    length, first values), `buffer` again, or `&buffer[2]`; a type can be a structure `{u64,u32}` \
+    or `bytes` (accesses decide the layout); `&buffer[2]` can be a first value of 64 bits";
 
 /// The format of a floating-point type, with the integer type of the same size; `None` for an
 /// integer type.

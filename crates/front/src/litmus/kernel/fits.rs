@@ -70,16 +70,16 @@ pub(super) fn misfits(kernel: &Kernel, launch: &Launch, file: &Arc<SourceFile>) 
                     of(sizes)
                 ),
                 format!(
-                    "`--cluster {}`, or none, as it is then what the kernel demands",
+                    "give `--cluster {}`, or leave it out: the kernel's demand then holds",
                     of(sizes)
                 ),
             ),
             ".explicitcluster" if cluster.is_none() => (
                 format!(
-                    "`{}` is launched without clusters, and demands that their size is said",
+                    "`{}` is launched without clusters, and demands a cluster size",
                     kernel.name
                 ),
-                "say how many blocks are in one: `--cluster 2`".to_owned(),
+                "give the number of blocks in a cluster: `--cluster 2`".to_owned(),
             ),
             ".maxclusterrank" if ctas > most => (
                 format!(

@@ -286,7 +286,7 @@ impl Binder<'_> {
         };
         match (&argument.value, &parameter.pointee) {
             (Value::Number(_, Some(other)), _) if other != name => {
-                let message = format!("`{other}` stands where `{name}` is expected");
+                let message = format!("found `{other}`, expected `{name}`");
                 Err(wrong(message, format!("expected {}", signature(self.head))))
             }
             (Value::Number(number, _), None) => Ok((None, *number)),
@@ -316,7 +316,7 @@ impl Binder<'_> {
             (Value::Element(buffer, at), Some(_)) => {
                 let of = self.made.iter().position(|m| m.name == *buffer);
                 of.map(|of| (Some(of), *at as i64)).ok_or_else(|| {
-                    let message = format!("there is no buffer `{buffer}` before");
+                    let message = format!("no earlier argument binds a buffer `{buffer}`");
                     let expected = format!("expected a buffer, as in `{buffer}[4]`");
                     let known = self.made.iter().map(|m| m.name.as_str());
                     Box::new(wrong(message, expected).did_you_mean(buffer, known))

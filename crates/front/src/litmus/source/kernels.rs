@@ -201,7 +201,7 @@ fn missing_headers(source: &SourceUnit, kept: usize, sink: &mut Sink) {
     if !names.is_empty() {
         let is = if names.len() == 1 { "is" } else { "are" };
         let text = format!(
-            "{} {is} not read: if a name comes from there, write its declaration into this file",
+            "{} {is} not read: write the declarations that you need from there into this file",
             names.join(", ")
         );
         sink.advise(kept, &text);
@@ -405,8 +405,8 @@ impl SourceKernel {
             bound.notes.clear();
         }
         bound.notes.push(format!(
-            "`{whole}` has {before} threads, more than are decided one by one: a smaller launch is \
-             decided instead"
+            "`{whole}` has {before} threads, too many to decide one by one: a smaller launch is \
+            decided instead"
         ));
         Ok(())
     }

@@ -178,7 +178,7 @@ impl<'t> LaunchReader<'t, '_> {
             .text
             .span(self.at..self.at + end.max(1).min(self.rest().len()));
         self.sink
-            .error("bad-launch", span, "this is no launch", |d| {
+            .error("bad-launch", span, "this is not a launch", |d| {
                 d.label(format!("expected {expected}"))
                     .help(format!("a launch is written as in {FORM}"))
             });

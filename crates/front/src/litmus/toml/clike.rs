@@ -104,13 +104,13 @@ impl TestReader<'_, '_> {
                     span,
                     "an mbarrier object is in shared memory",
                     |d| {
-                        d.label("expected `space = \"shared\"` beside it")
+                        d.label("expected `space = \"shared\"` with it")
                             .note("PTX ISA 9.4, mbarrier")
                     },
                 );
             }
         } else if object.class.is_some() && !Language::of(dialect).is_some_and(|l| l.cpp) {
-            let message = format!("memory of the dialect `{dialect}` is of no class of C++");
+            let message = format!("memory of the dialect `{dialect}` cannot have a class of C++");
             self.sink.error("conflicting-keys", span, message, |d| {
                 d.label("expected a type of this dialect")
             });
@@ -210,7 +210,7 @@ impl TestReader<'_, '_> {
             .into_iter()
             .find_map(|key| Some((key, table.get(key)?)));
         if let (Some(value), Some((other, place))) = (table.get("kind"), place) {
-            let message = format!("`kind` and `{other}` both say what memory this is");
+            let message = format!("`kind` and `{other}` both give the kind of this memory");
             self.sink
                 .error("conflicting-keys", span_of(value), message, |d| {
                     d.label("expected one of them")
@@ -230,7 +230,7 @@ impl TestReader<'_, '_> {
                 .get("kind")
                 .or(table.get("svm"))
                 .map_or(Span::default(), span_of);
-            let message = format!("this machine has no `{SVM_ATOMICS}`: there is no such memory");
+            let message = format!("this machine has no `{SVM_ATOMICS}`, so it has no such memory");
             self.sink.error("conflicting-keys", span, message, |d| {
                 d.label("expected `svm-fine`, or a machine that has it")
                     .help(

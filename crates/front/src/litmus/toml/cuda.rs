@@ -30,14 +30,14 @@ impl TestReader<'_, '_> {
                 "conflicting-keys",
                 span_of(value),
                 "only memory of the kind `device` has a GPU",
-                |d| d.label("expected `kind = \"device\"` beside it"),
+                |d| d.label("expected `kind = \"device\"` with it"),
             );
         }
         if let (Some(value), true) = (table.get("kind"), table.contains_key("space")) {
             self.sink.error(
                 "conflicting-keys",
                 span_of(value),
-                "`kind` and `space` both say where memory lives",
+                "`kind` and `space` both give the place of the memory",
                 |d| d.label("expected one of them"),
             );
         }
@@ -84,7 +84,7 @@ impl TestReader<'_, '_> {
                 self.sink.error(
                     "unknown-word",
                     span,
-                    format!("`{name}` is no class that is supported"),
+                    format!("`{name}` is not a supported class"),
                     |d| {
                         d.label(
                             "expected `cuda::atomic<int>`, `cuda::atomic_flag`, or a barrier, \
@@ -212,7 +212,7 @@ impl TestReader<'_, '_> {
         self.sink.error(
             "bad-value",
             span_of(value),
-            "this is no pair of GPUs",
+            "this is not a pair of GPUs",
             |d| d.label("expected two numbers, as in `[0, 1]`"),
         );
         None

@@ -87,7 +87,7 @@ impl TestReader<'_, '_> {
                 "conflicting-keys",
                 span_of(given),
                 "`readings` says how an answer differs",
-                |d| d.label("expected `reachability` beside it"),
+                |d| d.label("expected `reachability` with it"),
             );
         }
         for (option, span, values) in given.get_ref().as_table().into_iter().flat_map(entries) {

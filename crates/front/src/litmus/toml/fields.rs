@@ -69,7 +69,7 @@ impl TestReader<'_, '_> {
                 self.sink.error(
                     "unknown-type",
                     span_of(value),
-                    format!("`{text}` is no type of a field"),
+                    format!("`{text}` is not a type of a field"),
                     |d| {
                         let words = keys::TYPES
                             .iter()
@@ -161,7 +161,7 @@ impl TestReader<'_, '_> {
                 place,
                 "an mbarrier object is in shared memory",
                 |d| {
-                    d.label("expected `space = \"shared\"` beside it")
+                    d.label("expected `space = \"shared\"` with it")
                         .note("PTX ISA 9.4, mbarrier")
                 },
             );
@@ -176,7 +176,7 @@ impl TestReader<'_, '_> {
             .filter_map(|other| Some((other, table.get(*other)?)))
         {
             let message =
-                format!("`{other}` beside `{key}`, which says what the memory is made of");
+                format!("`{other}` together with `{key}`, which already gives the layout");
             self.sink
                 .error("conflicting-keys", span_of(value), message, |d| {
                     d.label("expected one of them")

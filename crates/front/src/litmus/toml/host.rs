@@ -30,7 +30,7 @@ use program::{Dialect, Machine, MemoryKind, Program};
 /// Advice for code in a language that is not allowed there.
 const WRONG_HOST: &str = "the host of a test in PTX is in CUDA C++: only kernels are in PTX";
 const WRONG_KERNEL: &str =
-    "this reads as PTX: with `dialect = \"ptx\"`, kernels are in PTX, and the host stays CUDA C++";
+    "this looks like PTX: with `dialect = \"ptx\"`, kernels are in PTX, the host in CUDA C++";
 const C_KERNEL: &str =
     "kernels are in PTX here; with `dialect = \"cuda\"`, they are in CUDA C++, as the host is";
 const CALLS_IN_KERNEL: &str =
@@ -205,7 +205,7 @@ impl TestReader<'_, '_> {
                     span,
                     format!("`{name}` is the name of something else"),
                     |d| {
-                        d.label("expected a name of its own")
+                        d.label("expected an unused name")
                             .also(first, "the other one")
                     },
                 );
@@ -245,7 +245,7 @@ impl TestReader<'_, '_> {
             ["function", "streams", "queues", "events"].map(|key| (key, self.root.get(key)));
         for (key, value) in [("[[kernel]]", list)].into_iter().chain(others) {
             let Some(value) = value else { continue };
-            let message = format!("`{key}` says nothing without a host");
+            let message = format!("`{key}` has no effect without a host");
             self.sink
                 .error("conflicting-keys", span_of(value), message, |d| {
                     d.label("expected a `[[host]]` thread that uses it")
@@ -297,7 +297,7 @@ impl TestReader<'_, '_> {
             self.sink.error(
                 "conflicting-keys",
                 span_of(kernel),
-                "this kernel is launched by nobody",
+                "no thread launches this kernel",
                 |d| {
                     d.label("expected `[[kernel]]` with a `name`").note(
                         "in a host program, calls launch kernels by name, with a grid and a block",
@@ -330,7 +330,7 @@ impl TestReader<'_, '_> {
                     "duplicate-name",
                     span,
                     format!("`{name}` is the name of a location"),
-                    |d| d.label("expected a name of its own"),
+                    |d| d.label("expected an unused name"),
                 );
             }
             let empty = DeTable::new();

@@ -198,7 +198,7 @@ fn option(given: &Value<'_>, alone: bool, sink: &mut Sink) -> Option<usize> {
         sink.error(
             "conflicting-keys",
             span,
-            "answers about readings are about the condition, and have no columns",
+            "answers for readings concern the condition and take no columns",
             |d| d.label("expected no `columns`, and no `property`"),
         );
         return None;
@@ -248,7 +248,7 @@ fn letters(table: &DeTable<'_>, property: &str, sink: &mut Sink) -> Vec<(String,
                 if words.contains(&word) {
                     letters.push((letter.to_string(), word.to_string()));
                 } else {
-                    let message = format!("`{word}` is no answer about {property}");
+                    let message = format!("`{word}` is not an answer about {property}");
                     sink.error("unknown-word", span_of(value), message, |d| {
                         let d = d.label(format!("expected one of {}", words.join(", ")));
                         d.did_you_mean(word, words.iter().copied())
@@ -316,7 +316,7 @@ impl MatrixGrid<'_> {
                     }
                     (_, _, None) => {
                         let known: Vec<&str> = self.letters.iter().map(|l| l.0.as_str()).collect();
-                        let message = format!("`{word}` is no answer about {}", self.property);
+                        let message = format!("`{word}` is not an answer about {}", self.property);
                         self.sink.error("unknown-letter", *span, message, |d| {
                             d.label(format!("expected `-` or one of {}", known.join(", ")))
                         });

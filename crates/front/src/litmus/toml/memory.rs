@@ -131,7 +131,7 @@ impl TestReader<'_, '_> {
         choice: &TemplateChoice,
     ) -> Option<LocId> {
         for (key, span, _) in entries(table).into_iter().filter(|(key, ..)| *key != "at") {
-            let message = format!("a further name of an address has no `{key}` of its own");
+            let message = format!("a second name of an address takes no `{key}`");
             self.sink.error("conflicting-keys", span, message, |d| {
                 d.label("declare it where the memory is declared")
             });
@@ -149,7 +149,7 @@ impl TestReader<'_, '_> {
     ) -> Option<SymbolKind> {
         for key in ["init", "type", "space", "bytes", "fields"] {
             if let Some(value) = table.get(key) {
-                let message = format!("an alias has no `{key}` of its own");
+                let message = format!("an alias takes no `{key}`");
                 self.sink
                     .error("conflicting-keys", span_of(value), message, |d| {
                         d.label("declare it where the memory is declared")
@@ -194,7 +194,7 @@ impl TestReader<'_, '_> {
                         "further name"
                     };
                     d.label("declared later")
-                        .help(format!("move the {what} behind what it names"))
+                        .help(format!("move the {what} after the location that it names"))
                 } else {
                     d.label("expected a location declared before")
                         .did_you_mean(name, symbols.names())
@@ -215,7 +215,7 @@ impl TestReader<'_, '_> {
                 "conflicting-keys",
                 span_of(proxy),
                 "only an alias goes through a proxy",
-                |d| d.label("expected `alias` beside it"),
+                |d| d.label("expected `alias` with it"),
             );
         }
         let space = match self.word(table, "space", keys::SPACES, choice) {
@@ -251,7 +251,7 @@ impl TestReader<'_, '_> {
                     "conflicting-keys",
                     span,
                     "a list of values has its own size",
-                    |d| d.label("expected one value beside `size`"),
+                    |d| d.label("expected one value with `size`"),
                 );
             } else if !(1..=self.most_elements()).contains(&size) {
                 let message = format!("an array has 1 to {MAX_ELEMENTS} elements");
@@ -362,10 +362,12 @@ impl TestReader<'_, '_> {
             [InitialValue::Unknown] => InitialValue::Unknown,
             _ => {
                 let span = table.get("init").map_or(Span::default(), span_of);
-                self.sink
-                    .error("conflicting-keys", span, "`init` beside `bytes`", |d| {
-                        d.label("expected `\"unknown\"`, or nothing: zeros")
-                    });
+                self.sink.error(
+                    "conflicting-keys",
+                    span,
+                    "`init` together with `bytes`",
+                    |d| d.label("expected `\"unknown\"`, or nothing: zeros"),
+                );
                 InitialValue::Int(0)
             }
         }
@@ -425,7 +427,7 @@ impl TestReader<'_, '_> {
                 self.sink.error(
                     "bad-value",
                     span,
-                    format!("`{trimmed}` is no initial value"),
+                    format!("`{trimmed}` is not an initial value"),
                     |d| {
                         d.label(
                             "expected an integer, an address such as \"&x\" or \"&x[1]\", or \
@@ -453,7 +455,10 @@ impl TestReader<'_, '_> {
             && symbols.object(of).1.kind == MemoryKind::ProgramScope
             && !of_program(loc)
         {
-            let message = format!("the address of `{}` is no constant", symbols.get(loc).name);
+            let message = format!(
+                "the address of `{}` is not a constant",
+                symbols.get(loc).name
+            );
             self.sink.error("program-scope", span, message, |d| {
                 d.label(
                     "expected a number, or the address of another variable at program \

@@ -321,7 +321,7 @@ impl TestReader<'_, '_> {
         match of_two(test, range, names, assume) {
             Ok(form) => Some(form),
             Err(span) => {
-                let message = "this is not the same in all threads";
+                let message = "this value differs between threads";
                 self.sink.error("unsupported-place", span, message, |d| {
                     d.label("depends on the number of the thread before it runs")
                 });

@@ -176,8 +176,8 @@ impl TestReader<'_, '_> {
                 self.sink.error("missing-key", place, message, |d| {
                     d.label("an index space has a `global` and a `local` size")
                         .help(
-                            "without a local size, an implementation chooses one, and a \
-                             test would be about all of them",
+                            "without a local size, the implementation chooses one, and a test \
+                            would have to cover all of them",
                         )
                 });
             }
@@ -369,7 +369,7 @@ impl TestReader<'_, '_> {
             self.sink.error(
                 "bad-number",
                 span_of(value),
-                format!("`{key}` is no size"),
+                format!("`{key}` is not a size"),
                 |d| d.label("expected an integer of at most 64 bits"),
             );
         }

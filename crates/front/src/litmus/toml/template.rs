@@ -79,7 +79,7 @@ impl Template {
                     "duplicate-placeholder",
                     span,
                     format!("`${{{name}}}` already has a meaning"),
-                    |d| d.label("expected a name of its own"),
+                    |d| d.label("expected an unused name"),
                 );
             }
             // A placeholder for the axis's name is optional.

@@ -156,7 +156,7 @@ impl TestReader<'_, '_> {
             self.sink.error(
                 "bad-number",
                 span_of(value),
-                format!("`{name}` is no number of a group"),
+                format!("`{name}` is not the number of a group"),
                 |d| d.label("expected an integer of at most 32 bits"),
             );
         }
@@ -196,7 +196,7 @@ impl TestReader<'_, '_> {
                 "conflicting-keys",
                 span,
                 "a host thread is on no GPU and in no CTA",
-                |d| d.label("expected no place beside it"),
+                |d| d.label("expected no place with it"),
             );
         }
         // A host thread gets a separate device, with a number far above those that tests use.

@@ -31,7 +31,7 @@ impl Weak {
         let MemoryAccess { at, place, access } = t;
         let location = &m.locations[place.loc];
         let ReadOrigin::From(source, _) = origin else {
-            unreachable!("every operation reads what it changes")
+            unreachable!("every operation reads its object")
         };
         let from = location.get(usize::from(source));
         let (before, after) = (phase_of(from.value), phase_of(location.get(slot).value));

@@ -54,7 +54,7 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
     (
         &["clEnqueueNativeKernel"],
-        "what it orders is left to implementations; use a callback or a kernel",
+        "its order is implementation-defined; use a callback or a kernel",
     ),
     (
         &["create_user_event", "set_user_event_status"],

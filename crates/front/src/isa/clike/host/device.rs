@@ -40,7 +40,7 @@ impl Lowering<'_, '_> {
             });
             return Ok(true);
         }
-        self.error("wrong-operand", &range, format!("`{word}` cannot stand here"), |d| {
+        self.error("wrong-operand", &range, format!("`{word}` is not allowed here"), |d| {
             d.label("expected no stream, `cudaStreamFireAndForget` or `cudaStreamTailLaunch`")
                 .note("streams of the host are unknown to the device; streams made by kernels are not supported")
                 .did_you_mean(&word, STREAMS)
@@ -61,7 +61,7 @@ impl Lowering<'_, '_> {
         self.error(
             "wrong-operand",
             &range,
-            format!("`{word}` is no queue of the device"),
+            format!("`{word}` is not a queue of the device"),
             |d| {
                 d.label("expected `get_default_queue()`, or a name for it")
                     .help("declare one as in `queue_t q = get_default_queue();`")
@@ -90,7 +90,7 @@ impl Lowering<'_, '_> {
             match items.iter().map(number).collect::<Option<Vec<u64>>>() {
                 Some(all) if all.len() == *dimensions => lists.push(all),
                 _ => {
-                    self.error("wrong-operand", &part.range(), "this is no size", |d| {
+                    self.error("wrong-operand", &part.range(), "this is not a size", |d| {
                         d.label(match dimensions {
                             1 => "expected a number that is not negative".to_string(),
                             n => format!("expected {n} numbers, as in `{{2, 2}}`"),

@@ -47,7 +47,8 @@ impl Lowering<'_, '_> {
                 let d = d.label("expected it on every path, exactly once");
                 let d = d.note("which commands there are has to be known before the program runs");
                 let here =
-                    "a branch on the place of the thread, such as `if (get_global_id(0) == 0)`, is no obstacle";
+                    "a branch on the place of the thread, such as `if (get_global_id(0) == 0)`, \
+                    is not an obstacle";
                 if names.of_kernel { d.help(here) } else { d }
             });
             return;
@@ -164,8 +165,8 @@ impl Lowering<'_, '_> {
                 name,
                 format!("there is no call `{word}` here"),
                 |d| {
-                    let whose = runtime.unwrap_or(Runtime::OpenCl).name();
-                    let d = d.label(format!("expected a call of {whose}'s runtime"));
+                    let language = runtime.unwrap_or(Runtime::OpenCl).name();
+                    let d = d.label(format!("expected a call of the {language} runtime"));
                     let d = if elsewhere {
                         d.note(
                             "another dialect has it, or other code: the host's or that of kernels",

@@ -77,7 +77,7 @@ impl Lowering<'_, '_> {
     }
 
     fn cannot_stand(&self, arg: &Arg) -> String {
-        format!("`{}` cannot stand here", self.str(&arg.range()))
+        format!("`{}` is not allowed here", self.str(&arg.range()))
     }
 
     fn host_names(&self) -> Rc<Names> {
@@ -333,10 +333,14 @@ impl Lowering<'_, '_> {
                 for one in all {
                     let word = self.str(one);
                     if !known.contains(&word) {
-                        return self.host_report(arg, format!("`{word}` cannot stand here"), |d| {
-                            d.label(format!("expected {expected}"))
-                                .did_you_mean(word, known.iter().copied())
-                        });
+                        return self.host_report(
+                            arg,
+                            format!("`{word}` is not allowed here"),
+                            |d| {
+                                d.label(format!("expected {expected}"))
+                                    .did_you_mean(word, known.iter().copied())
+                            },
+                        );
                     }
                     request.words.push(self.host_name(one));
                 }
@@ -345,7 +349,7 @@ impl Lowering<'_, '_> {
             Arg::Int(n, _) if *n < 0 && known.contains(&"CL_COMPLETE") => {
                 self.host_report(arg, "failing commands are not supported", |d| {
                     d.label("expected `CL_COMPLETE`")
-                        .note("what a terminated command does to memory is specified nowhere")
+                        .note("no specification says how a terminated command changes memory")
                 })
             }
             _ => self.host_wrong(arg, self.cannot_stand(arg), &expected),

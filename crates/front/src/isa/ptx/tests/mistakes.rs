@@ -532,7 +532,7 @@ fn mistakes_have_names() {
         ("mapa.u64 r, x, 0", "wrong-space"),
         ("mov.u64 p, b; mapa.u64 r, p, 1", "out-of-range"),
         ("ld.u64 p, x; mapa.u64 r, p, 0", "wrong-operand"),
-        ("pmevent 1", "unsupported-instruction"),
+        ("ldu.global.u32 r0, [x]", "unsupported-instruction"),
         ("set.eq.u32 r0, r1, r2", "missing-type"),
         ("set.eq.f64.u32 r0, r1, r2", "missing-type"),
         ("set.eq.ftz.u32.u32 r0, r1, r2", "conflicting-qualifiers"),
