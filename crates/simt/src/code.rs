@@ -88,12 +88,25 @@ impl Regions {
 }
 
 /// The memory that a `fence.proxy.async` covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FenceMemory {
     All,
     Global,
     /// Shared memory of the executing thread's CTA or cluster.
     Shared(Scope),
+}
+
+/// The accesses between which a `fence.proxy.async` stands, by the option `async-fence`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FenceReach {
+    /// All between which it is on the way.
+    Path,
+    /// Those of the async proxy in its CTA, with all on the way.
+    Cta,
+    /// Generic ones of its thread, with all on the way.
+    Thread,
+    /// Those of its thread.
+    Letter,
 }
 
 /// A fence: of threads, of proxies or of groups.
@@ -276,6 +289,10 @@ pub(super) struct Code {
     pub(super) commands: Vec<CommandCode>,
     /// A `fence.proxy.async` covers only accesses of its CTA.
     pub(super) local_fences: bool,
+    /// The accesses between which a `fence.proxy.async` prevents a race.
+    pub(super) fence_reach: FenceReach,
+    /// A wait for the reads of copies brings no fence of the async proxy.
+    pub(super) strict_read_wait: bool,
     /// Two writes of the same value do not race.
     pub(super) same_value: bool,
     /// A read of several cells takes all cells that one write wrote, or none of them.

@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 
 use super::agents::{Agent, Await, group_of};
 use super::code::{
-    Access, Act, Code, CommandCode, Failure, Fence, FenceMemory, OnObject, PhysicalLocation,
-    Regions, ThreadCode,
+    Access, Act, Code, CommandCode, Failure, Fence, FenceMemory, FenceReach, OnObject,
+    PhysicalLocation, Regions, ThreadCode,
 };
 use super::groups::Groups;
 use program::dialect::Convergence;
@@ -96,6 +96,13 @@ impl Code {
             branches: false,
             counts: false,
             local_fences: is_on(("async-fence", "cta")),
+            fence_reach: match () {
+                () if is_on(("async-fence", "cta")) => FenceReach::Cta,
+                () if is_on(("async-fence", "thread")) => FenceReach::Thread,
+                () if is_on(("async-fence", "letter")) => FenceReach::Letter,
+                () => FenceReach::Path,
+            },
+            strict_read_wait: is_on(("read-wait", "strict")),
             same_value: is_on(("same-value", "benign")),
             untorn: is_on(("tearing", "none")),
             commands: CommandCode::of(&program, &agents),

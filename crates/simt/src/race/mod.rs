@@ -6,8 +6,8 @@
 //! race is information; in CUDA C++ it makes the program undefined.
 //!
 //! # Invariants
-//! - Asynchronous operations are separate threads, their agents. The check ignores the proxy of
-//!   their accesses: it does not find a race whose only reason is a missing proxy fence.
+//! - Asynchronous operations are separate threads, their agents. An access of the async proxy and
+//!   one of the generic proxy have an order only with a proxy fence between them ([`clock`]).
 //! - For each location, it keeps the latest access of each kind and thread. Earlier ones of the
 //!   kind come before it, so a later access that races with one of them also races with the latest.
 //!
@@ -15,6 +15,7 @@
 //! - PTX ISA, Memory Consistency Model, *Morally strong operations*, *Conflict and data-races*.
 //! - libcu++, *Memory model*, *Atomicity* and *Data races*.
 
+mod clock;
 mod order;
 mod why;
 
@@ -248,7 +249,14 @@ fn pairs(
                 time: clock[touch.thread],
                 epoch: epochs[touch.thread],
             };
-            let before = |p: &PastAccess| clock[p.touch.thread] >= p.time;
+            let before = |p: &PastAccess| {
+                clock.orders(
+                    code,
+                    touch.loc,
+                    (p.touch.by_proxy(), p.time),
+                    touch.by_proxy(),
+                )
+            };
             let list = &mut past[touch.loc];
             for p in list.iter().filter(|p| p.touch.thread != touch.thread) {
                 let same =
@@ -261,14 +269,16 @@ fn pairs(
                 };
                 if !harmless
                     && !before(p)
-                    && !order.observed(clock, touch.loc, p.touch.thread, p.time)
+                    && !order.observed(&touch, p.touch.thread, p.time)
                     && !found.iter().any(|f| f.is_at_the_same_places(&pair))
                 {
                     found.push(pair);
                 }
             }
             // An access before a plain write races with nothing that does not race with the write.
-            let covers = touch.write && !touch.access.strong;
+            // What comes before an asynchronous write need not come before its completion.
+            let own = code.agent(touch.thread).is_none();
+            let covers = touch.write && !touch.access.strong && own;
             let stands_for = |p: &PastAccess| {
                 let half = !p.touch.write && order.is_half(p.touch.thread, p.time);
                 let observable = half || p.touch.write && p.touch.access.strong;
@@ -295,7 +305,8 @@ fn pairs(
 
 /// Whether two accesses have the same strength and scope.
 fn alike(a: &Touch, b: &Touch) -> bool {
-    (a.access.strong, a.access.scope) == (b.access.strong, b.access.scope)
+    let kind = |access: &Access| (access.strong, access.scope, access.proxy);
+    kind(&a.access) == kind(&b.access)
 }
 
 /// Whether two accesses may be concurrent: both are strong, with scopes that include each other.
@@ -303,7 +314,7 @@ fn together(code: &Code, a: &Touch, b: &Touch) -> bool {
     if a.access.object.is_some() && b.access.object.is_some() {
         return true;
     }
-    let fit = |a: &Access, b: &Access| a.strong && b.strong;
+    let fit = |a: &Access, b: &Access| a.strong && b.strong && a.proxy == b.proxy;
     fit(&a.access, &b.access) && code.mutual(a.thread, a.access.scope, b.thread, b.access.scope)
 }
 

@@ -20,11 +20,12 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::clock::{ProxyAccess, VectorClock};
 use crate::code::{Access, Act, Code, Fence, OnObject};
 use crate::record::{RunEvent, Spot, WriteId};
-use program::Scope;
 use program::dialect::RaceRules;
 use program::mbarrier::{PHASES, phase_of};
+use program::{Proxy, Scope};
 
 /// The requirements for one event to come before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +37,6 @@ pub(super) enum Requirement {
     /// Only that one reads the other's write.
     Communication,
 }
-
-/// By thread: the number of its events that come before.
-pub(super) type VectorClock = Vec<u32>;
 
 /// A handover: one thread passes on everything that comes before one of its events.
 #[derive(Clone, Debug)]
@@ -78,6 +76,7 @@ struct ChainWrite {
 struct Observer {
     thread: usize,
     time: u32,
+    proxy: Proxy,
     source: WriteId,
     /// The last operation of the chain; `None` until the write is committed.
     last: Option<usize>,
@@ -152,10 +151,14 @@ pub(super) struct Touch {
     pub(super) access: Access,
 }
 
-fn join(into: &mut VectorClock, other: &VectorClock) {
-    into.iter_mut()
-        .zip(other)
-        .for_each(|(a, &b)| *a = (*a).max(b));
+impl Touch {
+    /// Its thread and proxy.
+    pub(super) fn by_proxy(&self) -> ProxyAccess {
+        ProxyAccess {
+            thread: self.thread,
+            proxy: self.access.proxy,
+        }
+    }
 }
 
 impl<'a> RunOrder<'a> {
@@ -165,7 +168,7 @@ impl<'a> RunOrder<'a> {
             code,
             asked,
             ptx: code.program.dialect.row().race_rules == Some(RaceRules::Patterns),
-            clocks: vec![vec![0; n]; n],
+            clocks: vec![VectorClock::new(code); n],
             fences: vec![BTreeMap::new(); n],
             releases: vec![BTreeMap::new(); n],
             pending: vec![Vec::new(); n],
@@ -234,13 +237,13 @@ impl<'a> RunOrder<'a> {
             RunEvent::Arrive(at, phase) => self.arrives(at, phase),
             RunEvent::Pass(Spot { thread, .. }, phase) => {
                 if let Some(given) = self.phases.get(&phase) {
-                    join(&mut self.clocks[thread], given);
+                    self.clocks[thread].join(given);
                 }
                 self.tick(thread);
             }
             RunEvent::Begin(Spot { thread, .. }, agent) => {
                 let known = self.clocks[thread].clone();
-                join(&mut self.clocks[agent], &known);
+                self.clocks[agent].join(&known);
                 self.tick(thread);
             }
             RunEvent::Complete(Spot { thread, .. }, agent, reads) => {
@@ -249,8 +252,11 @@ impl<'a> RunOrder<'a> {
                 } else {
                     self.clocks[agent][agent]
                 };
-                let known = &mut self.clocks[thread][agent];
-                *known = own.max(*known);
+                let known = &mut self.clocks[thread];
+                match reads && self.code.strict_read_wait {
+                    true => known.learns(agent, own),
+                    false => known.completes(agent, own),
+                }
             }
             RunEvent::Hand(..)
             | RunEvent::HandReleased(..)
@@ -266,7 +272,7 @@ impl<'a> RunOrder<'a> {
 
     /// Counts an event of a thread.
     fn tick(&mut self, thread: usize) {
-        self.clocks[thread][thread] += 1;
+        self.clocks[thread].tick(thread);
     }
 
     /// Counts an access, which writes `value` if there is one, and reports it.
@@ -312,36 +318,44 @@ impl<'a> RunOrder<'a> {
         let into = self
             .phases
             .entry(phase)
-            .or_insert_with(|| vec![0; self.clocks.len()]);
-        given.into_iter().for_each(|c| join(into, c));
+            .or_insert_with(|| VectorClock::new(self.code));
+        given.into_iter().for_each(|c| into.join(c));
     }
 
     /// Hands over to a point of the host program, or from one.
     fn host_event(&mut self, event: &RunEvent) {
-        let n = self.clocks.len();
         match *event {
             RunEvent::Hand(Spot { thread, .. }, point) => {
                 self.tick(thread);
-                let into = self.points.entry(point).or_insert_with(|| vec![0; n]);
-                join(into, &self.clocks[thread]);
+                let into = self
+                    .points
+                    .entry(point)
+                    .or_insert_with(|| VectorClock::new(self.code));
+                into.join(&self.clocks[thread]);
             }
             RunEvent::HandReleased(Spot { thread, .. }, point, scope) => {
                 self.tick(thread);
-                let into = self.points.entry(point).or_insert_with(|| vec![0; n]);
+                let into = self
+                    .points
+                    .entry(point)
+                    .or_insert_with(|| VectorClock::new(self.code));
                 self.fences[thread]
                     .values()
                     .filter(|h| h.scope == scope || h.scope == Scope::Sys)
-                    .for_each(|h| join(into, &h.clock));
+                    .for_each(|h| into.join(&h.clock));
             }
             RunEvent::Pour(from, into) => {
                 if let Some(given) = self.points.get(&from).cloned() {
-                    let into = self.points.entry(into).or_insert_with(|| vec![0; n]);
-                    join(into, &given);
+                    let into = self
+                        .points
+                        .entry(into)
+                        .or_insert_with(|| VectorClock::new(self.code));
+                    into.join(&given);
                 }
             }
             RunEvent::Tell(Spot { thread, .. }, point) => {
                 if let Some(given) = self.points.get(&point) {
-                    join(&mut self.clocks[thread], given);
+                    self.clocks[thread].join(given);
                 }
                 self.tick(thread);
             }
@@ -353,26 +367,26 @@ impl<'a> RunOrder<'a> {
         self.asked == Requirement::AnyScope || self.code.mutual(t, a, u, b)
     }
 
-    /// Whether an access to a location (event `time` of `thread`) comes before the next access
-    /// there by a thread with this clock. It does if that thread's next event follows a read that
-    /// observes the operation of the access.
-    pub(super) fn observed(
-        &self,
-        clock: &VectorClock,
-        loc: usize,
-        thread: usize,
-        time: u32,
-    ) -> bool {
+    /// Whether an access (event `time` of `thread`) comes before the next access to its location,
+    /// which has not handed over yet. It does if that one follows a read that observes the
+    /// operation of the first.
+    pub(super) fn observed(&self, next: &Touch, thread: usize, time: u32) -> bool {
+        let clock = &self.clocks[next.thread];
         let holds = |last: Option<usize>| {
             let chain = std::iter::successors(last, |&at| self.steps[at].from);
             chain
                 .map(|at| &self.steps[at])
                 .any(|step| step.thread == thread && step.times.contains(&time))
         };
-        let observers = self.observers.get(&loc).into_iter().flatten();
-        observers
-            .filter(|o| clock[o.thread] >= o.time)
-            .any(|o| holds(o.last))
+        let precedes = |o: &&Observer| {
+            let by = ProxyAccess {
+                thread: o.thread,
+                proxy: o.proxy,
+            };
+            clock.orders(self.code, next.loc, (by, o.time), next.by_proxy())
+        };
+        let observers = self.observers.get(&next.loc).into_iter().flatten();
+        observers.filter(precedes).any(|o| holds(o.last))
     }
 
     /// Whether the atomic of `thread` whose write comes next observes an earlier access of the same
@@ -412,8 +426,11 @@ impl<'a> RunOrder<'a> {
         }) else {
             return;
         };
-        let strong =
-            u == t || access.strong && w.strong && self.mutual(u, w.scope, t, access.scope);
+        let strong = u == t
+            || access.strong
+                && w.strong
+                && access.proxy == w.proxy
+                && self.mutual(u, w.scope, t, access.scope);
         let observers = self.observers.entry(loc).or_default();
         if strong
             && !observers
@@ -423,6 +440,7 @@ impl<'a> RunOrder<'a> {
             observers.push(Observer {
                 thread: t,
                 time,
+                proxy: access.proxy,
                 source,
                 last,
             });
@@ -453,7 +471,7 @@ impl<'a> RunOrder<'a> {
                     scopes: (w.access.scope, access.scope),
                     clock: w.clock.clone(),
                 };
-                join(&mut self.clocks[t], &link.clock);
+                self.clocks[t].join(&link.clock);
                 self.links.push(link);
             }
             return;
@@ -461,6 +479,7 @@ impl<'a> RunOrder<'a> {
         let observes = access.strong
             && access.object.is_none()
             && w.strong
+            && w.proxy == access.proxy
             && !(access.red && self.ptx)
             && (u == t || self.mutual(u, w.scope, t, access.scope));
         if observes && !self.pending[t].contains(&(loc, source)) {
@@ -498,7 +517,7 @@ impl<'a> RunOrder<'a> {
                         clock: head.clock.clone(),
                     });
                 }
-                join(&mut self.clocks[t], &head.clock);
+                self.clocks[t].join(&head.clock);
             }
         }
         // Clocks only grow, and a thread that knows an event knows all events before it. So
@@ -540,7 +559,7 @@ impl<'a> RunOrder<'a> {
         }
         if access.object == Some(OnObject::Complete) {
             // It reports the accesses of its operation, but no earlier events.
-            let mut clock = vec![0; self.clocks.len()];
+            let mut clock = VectorClock::new(self.code);
             let told = self
                 .code
                 .agent(t)
@@ -548,7 +567,7 @@ impl<'a> RunOrder<'a> {
                 .unwrap_or_default();
             told.iter()
                 .chain([&t])
-                .for_each(|&a| clock[a] = self.clocks[a][a]);
+                .for_each(|&a| clock.completes(a, self.clocks[a][a]));
             let head = ReleaseHead {
                 thread: t,
                 instr,
@@ -567,7 +586,7 @@ impl<'a> RunOrder<'a> {
                 // A thread that observes the completion of an asynchronous operation knows all of
                 // its accesses.
                 if self.code.agent(head.thread).is_some() {
-                    join(&mut self.clocks[t], &head.clock);
+                    self.clocks[t].join(&head.clock);
                     continue;
                 }
                 if access.acquire && self.mutual(head.thread, head.scope, t, access.scope) {
@@ -579,7 +598,7 @@ impl<'a> RunOrder<'a> {
                             clock: head.clock.clone(),
                         });
                     }
-                    join(&mut self.clocks[t], &head.clock);
+                    self.clocks[t].join(&head.clock);
                 }
                 self.seen[t].push(head);
             }
@@ -597,7 +616,7 @@ impl<'a> RunOrder<'a> {
         let now = self.clocks[t][t];
         let (read, began) = self.read[t].take().filter(|_| rmw).unzip();
         let from = read.and_then(|s| self.writes.get(&s)).filter(|w| {
-            let strong = w.access.strong && access.strong;
+            let strong = w.access.strong && access.strong && w.access.proxy == access.proxy;
             w.thread == t || strong && self.mutual(w.thread, w.access.scope, t, access.scope)
         });
         self.steps.push(ChainWrite {
@@ -639,6 +658,7 @@ impl<'a> RunOrder<'a> {
             // An atomic hands on the releases that it read.
             if let Some(w) = read.and_then(|s| self.writes.get(&s))
                 && w.access.strong
+                && w.access.proxy == access.proxy
                 && (w.thread == t || self.mutual(w.thread, w.access.scope, t, access.scope))
             {
                 for head in w.heads.iter() {
@@ -672,16 +692,26 @@ impl<'a> RunOrder<'a> {
     }
 
     fn fences(&mut self, at: Spot, fence: Fence) {
+        for part in fence.in_turn() {
+            match part {
+                Fence::Async(memory) => {
+                    self.clocks[at.thread].crosses(memory, at.thread);
+                }
+                Fence::Thread { .. } => self.fence_of_memory(at, part),
+                _ => {}
+            }
+        }
+    }
+
+    fn fence_of_memory(&mut self, at: Spot, fence: Fence) {
         let Spot { thread: t, instr } = at;
-        // Exactly one of its parts is a fence of memory.
-        let of_memory = fence.in_turn().find(|f| matches!(f, Fence::Thread { .. }));
-        let Some(Fence::Thread {
+        let Fence::Thread {
             acquire,
             release,
             sc,
             scope,
             ..
-        }) = of_memory
+        } = fence
         else {
             return;
         };
@@ -693,7 +723,7 @@ impl<'a> RunOrder<'a> {
                 .cloned()
                 .collect();
             for head in &seen {
-                join(&mut self.clocks[t], &head.clock);
+                self.clocks[t].join(&head.clock);
             }
         }
         if sc && self.ptx {
@@ -703,7 +733,7 @@ impl<'a> RunOrder<'a> {
                 .filter(|(k, _)| k.0 == t || self.mutual(k.0, k.1, t, scope))
                 .map(|(_, c)| c.clone())
                 .collect();
-            earlier.iter().for_each(|c| join(&mut self.clocks[t], c));
+            earlier.iter().for_each(|c| self.clocks[t].join(c));
             self.fence_sc
                 .insert((t, scope), Rc::new(self.clocks[t].clone()));
         }

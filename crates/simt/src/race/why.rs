@@ -4,11 +4,14 @@ use super::order::{Handover, Requirement, RunOrder};
 use super::{PastAccess, RacingAccesses};
 use crate::code::Code;
 use crate::record::RunEvent;
-use program::{Scope, ThreadId};
+use program::{Proxy, Scope, ThreadId};
 
 /// The reason, in words.
 pub(super) fn why(code: &Code, events: &[RunEvent], found: &RacingAccesses) -> String {
     let (a, b) = (&found.first, &found.second);
+    if let Some(why) = proxies(code, events, found) {
+        return why;
+    }
     if a.touch.access.strong && b.touch.access.strong {
         return format!(
             "scope too small: {} does not hold {}",
@@ -18,7 +21,7 @@ pub(super) fn why(code: &Code, events: &[RunEvent], found: &RacingAccesses) -> S
             "the other thread"
         );
     }
-    if let Some(link) = ordered(code, events, Requirement::AnyScope, found) {
+    if let Some(link) = handover(code, events, Requirement::AnyScope, found) {
         let (t, u) = (link.from.0, link.to.0);
         let small = scope(code, t, link.scopes.0, u).or_else(|| scope(code, u, link.scopes.1, t));
         let what = small.unwrap_or_else(|| "a scope on the way".into());
@@ -34,7 +37,7 @@ pub(super) fn why(code: &Code, events: &[RunEvent], found: &RacingAccesses) -> S
             code.program.threads[held].name
         );
     }
-    if let Some(link) = ordered(code, events, Requirement::Communication, found) {
+    if let Some(link) = handover(code, events, Requirement::Communication, found) {
         return format!(
             "fence missing: {} reads what {} wrote, but without a release before the one and an \
                 acquire after the other nothing else is handed over",
@@ -59,35 +62,42 @@ pub(super) fn why(code: &Code, events: &[RunEvent], found: &RacingAccesses) -> S
     }
 }
 
+/// The reason of a race that the proxies of its accesses decide; `None`: they do not.
+fn proxies(code: &Code, events: &[RunEvent], found: &RacingAccesses) -> Option<String> {
+    let [a, b] = [&found.first.touch, &found.second.touch];
+    let [from, to] = [a, b].map(|touch| touch.access.proxy);
+    if from == Proxy::Generic && to == Proxy::Generic {
+        return None;
+    }
+    if ordered(code, events, Requirement::All, found).0 {
+        let missing = "events order them, but `fence.proxy.async` is missing between them";
+        return Some(match (from, to) {
+            (Proxy::Generic, _) => format!("{missing}: only the second is of the async proxy"),
+            (_, Proxy::Generic) => format!(
+                "{missing}: only the first is of the async proxy, and its completion was not \
+                    waited for"
+            ),
+            _ => format!("{missing}: they are of the async proxy, in different blocks"),
+        });
+    }
+    let scopes = code.mutual(a.thread, a.access.scope, b.thread, b.access.scope);
+    (from != to && a.access.strong && b.access.strong && scopes)
+        .then(|| "both are strong, but they are of different proxies".into())
+}
+
 /// The link that hands over from the first access to the second, if weaker requirements order the
 /// two.
-fn ordered(
+fn handover(
     code: &Code,
     events: &[RunEvent],
     asked: Requirement,
     found: &RacingAccesses,
 ) -> Option<Handover> {
-    let (a, b) = (found.first, found.second);
-    let key = |p: &PastAccess| (p.touch.thread, p.touch.instr, p.touch.loc, p.touch.write);
-    let mut order = RunOrder::new(code, asked);
-    let mut yes = false;
-    for event in events {
-        order.event(event, &mut |order, touch| {
-            let clock = &order.clocks[touch.thread];
-            let now = (touch.thread, touch.instr, touch.loc, touch.write);
-            if now == key(&b) && clock[touch.thread] == b.time {
-                yes = clock[a.touch.thread] >= a.time;
-            }
-        });
-        if order.clocks[b.touch.thread][b.touch.thread] >= b.time {
-            break;
-        }
-    }
-    if !yes {
+    let (true, links) = ordered(code, events, asked, found) else {
         return None;
-    }
+    };
+    let (a, b) = (found.first, found.second);
     let covers = |l: &&Handover| l.clock[a.touch.thread] >= a.time;
-    let links = order.links;
     let choices: [Option<&Handover>; 4] = [
         links.iter().find(|l| {
             covers(l)
@@ -106,6 +116,33 @@ fn ordered(
         .flatten()
         .next()
         .map(|l| (*l).clone())
+}
+
+/// Whether events order the first access before the second under some requirements, whatever their
+/// proxies; and the handovers up to the second.
+fn ordered(
+    code: &Code,
+    events: &[RunEvent],
+    asked: Requirement,
+    found: &RacingAccesses,
+) -> (bool, Vec<Handover>) {
+    let (a, b) = (found.first, found.second);
+    let key = |p: &PastAccess| (p.touch.thread, p.touch.instr, p.touch.loc, p.touch.write);
+    let mut order = RunOrder::new(code, asked);
+    let mut yes = false;
+    for event in events {
+        order.event(event, &mut |order, touch| {
+            let clock = &order.clocks[touch.thread];
+            let now = (touch.thread, touch.instr, touch.loc, touch.write);
+            if now == key(&b) && clock[touch.thread] == b.time {
+                yes = clock[a.touch.thread] >= a.time;
+            }
+        });
+        if order.clocks[b.touch.thread][b.touch.thread] >= b.time {
+            break;
+        }
+    }
+    (yes, order.links)
 }
 
 /// `scope` of thread `t` in words, if it does not include `u`.
