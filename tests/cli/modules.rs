@@ -62,6 +62,52 @@ fn the_size_of_a_warp_is_a_constant() {
     );
 }
 
+/// A function that is only declared: its kernel is read, and a call is reported where a thread
+/// reaches it, and only there.
+#[test]
+fn calls_of_declared_functions_are_told_where_they_are_come_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = ".extern .func (.param .b32 o) far(.param .b32 i);\n.func lone();\n.func (.param .b32 o) near(.param .b32 i);\n\
+                  .func (.param .b32 o) near(.param .b32 i) { .reg .b32 %r; ld.param.b32 %r, [i]; st.param.b32 [o], %r; ret; }\n\
+                  .visible .entry k(.param .u64 p, .param .u32 n)\n{\n.reg .b64 %rd<9>;\n.reg .b32 %r<9>;\n.reg .pred %p<3>;\n\
+                  ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [n];\nsetp.eq.u32 %p1, %r1, 0;\n\
+                  {\n.param .b32 a;\n.param .b32 o;\nst.param.b32 [a], 1;\ncall.uni (o), near, (a);\nld.param.b32 %r3, [o];\n}\n@%p1 bra L;\n\
+                  {\n.param .b32 a;\n.param .b32 o;\nst.param.b32 [a], 4;\ncall.uni (o), far, (a);\nld.param.b32 %r3, [o];\n}\n\
+                  L:\nst.global.u32 [%rd1], %r3;\nret;\n}\n";
+    let asked = |n: &str, ask: &str| {
+        let launch = ["--arg", "0=out:u32", "--arg", n, "--ask", ask];
+        verdicts(folder.path(), module, &launch)
+    };
+    assert_eq!(asked("1=0", "out == 1"), ["allowed"]);
+    assert_eq!(asked("1=0", "out != 1"), ["forbidden"]);
+    for ask in ["out == 4", "out != 4"] {
+        let told = asked("1=1", ask);
+        assert!(
+            told[0].contains("calls a function that is not known") && told[0].contains("k.ptx:"),
+            "{told:?}"
+        );
+    }
+    let listed = import(folder.path(), module, &[]);
+    assert!(
+        listed
+            .out
+            .contains("a call of a function that is not known")
+            && !listed.out.contains("refused"),
+        "{}",
+        listed.out
+    );
+    let undeclared = module.replace(".extern .func (.param .b32 o) far(.param .b32 i);", "");
+    let launch = ["--arg", "0=out:u32", "--arg", "1=0", "--ask", "out == 1"];
+    let refused = import(folder.path(), &undeclared, &launch);
+    assert!(
+        refused
+            .err
+            .contains("`far` is called, and its code is not here"),
+        "{}",
+        refused.err
+    );
+}
+
 /// Tables of functions and objects with virtual functions: a call through one is reported where a
 /// thread reaches it, and only there.
 #[test]

@@ -17,7 +17,9 @@
 //!   passed by value).
 //!
 //! # Where we differ
-//! - Recursion and functions without a body are refused.
+//! - Recursion is refused, and so is a function that the text does not declare.
+//! - A call of a function that is declared without a body is a call of an unknown function. So the
+//!   code is read, and an execution that reaches the call has no verdict.
 //! - The target of a call through a register is known if one `mov` sets it, possibly through
 //!   parameters and registers with no other writer. Otherwise it is a call of an unknown function
 //!   ([`super::control`]).
@@ -45,6 +47,11 @@ const ASSERTION: &str = "__assertfail";
 /// The function behind `printf`. It prints data that the thread wrote for it alone, which orders
 /// nothing (CUDA C++ Programming Guide, Formatted Output).
 const PRINT: &str = "vprintf";
+
+/// Whether calls of a function are lowered by its name, without any declaration.
+pub(super) fn has_meaning_of_its_own(name: &str) -> bool {
+    [ASSERTION, PRINT].contains(&name)
+}
 
 /// The type of wide registers, and that of their halves.
 const WIDE: &str = ".b128";
@@ -946,7 +953,10 @@ impl<'a> Expander<'a> {
             }
             match self.pointed(site.callee) {
                 Some(function) => site.name = function,
-                None => return self.unfollowed(predicate, site.callee, &site.returns),
+                None => {
+                    let register = self.resolve(self.word(site.callee)).0;
+                    return self.unfollowed(predicate, &register, site.callee, &site.returns);
+                }
             }
         }
         if site.end < range.end {
@@ -968,6 +978,11 @@ impl<'a> Expander<'a> {
             return self.printed(predicate, span, &site.returns);
         }
         let function = self.called_function(&site)?;
+        if function.body.is_none() {
+            // Its name stands for its address, in a register that nothing sets.
+            self.unset.insert(site.name.clone());
+            return self.unfollowed(predicate, &site.name, site.callee, &site.returns);
+        }
         self.fresh += 1;
         let skip = self.numbered("$skip", self.fresh);
         let end = self.numbered("$return", self.fresh);
@@ -1022,12 +1037,11 @@ impl<'a> Expander<'a> {
         Some(function)
     }
 
-    /// The function of a call. Reports functions without a body, recursion, and a wrong number of
-    /// operands.
+    /// The function of a call. Reports functions without a declaration, recursion, and a wrong
+    /// number of operands.
     fn called_function(&mut self, site: &InlinedCall) -> Result<FuncDefinition, ErrorReported> {
         let name = &site.name;
-        let function = self.functions.get(name).filter(|f| f.body.is_some());
-        let Some(function) = function.cloned() else {
+        let Some(function) = self.functions.get(name).cloned() else {
             let message = format!("the code calls `{name}`, and the module has no body for it");
             return Err(self.error(
                 "unknown-function",
@@ -1161,11 +1175,12 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Writes a call of an unknown function through a register. No verdict is about the code after
+    /// Writes a call of an unknown function, with its address. No verdict is about the code after
     /// it, so its results are never read.
     fn unfollowed(
         &mut self,
         predicate: Range<usize>,
+        address: &str,
         callee: usize,
         returns: &[usize],
     ) -> Result<(), ErrorReported> {
@@ -1182,8 +1197,7 @@ impl<'a> Expander<'a> {
         for i in predicate {
             self.copy(i, i + 1);
         }
-        let register = self.resolve(self.word(callee)).0;
-        self.put(&format!("call {register}"), span);
+        self.put(&format!("call {address}"), span);
         Ok(())
     }
 

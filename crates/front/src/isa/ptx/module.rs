@@ -13,6 +13,7 @@
 use std::ops::Range;
 
 use super::constant::constant;
+use super::expand::has_meaning_of_its_own;
 use super::lex::{PtxToken, lex};
 use super::needs::ModuleTarget;
 use super::origin;
@@ -44,9 +45,10 @@ pub struct Function {
     pub name: String,
     /// Variables declared in its body.
     pub variables: Vec<Variable>,
-    /// Its definition, with blanks instead of declarations of variables.
+    /// Its definition, with blanks instead of declarations of variables; or its declaration, if the
+    /// module does not define it.
     pub text: String,
-    /// The offset of its definition in the module.
+    /// The offset of that text in the module.
     pub start: usize,
 }
 
@@ -449,8 +451,8 @@ impl ModuleReader<'_> {
         }
         let name = self.name("the name of a function")?;
         while self.tokens.peek() != PtxToken::Punct('{') {
-            // A call of a function without a body reports the error, if there is one.
             if self.eat(';') {
+                self.declared(name, start);
                 return Ok(());
             }
             if self.tokens.peek() == PtxToken::End {
@@ -461,6 +463,9 @@ impl ModuleReader<'_> {
         let (text, variables) = self.body(start, 0)?;
         let text = text + "}\n";
         self.next();
+        // The definition of a function replaces its declaration.
+        let declares = |f: &Function| f.name == name && f.text.ends_with(";\n");
+        self.module.functions.retain(|f| !declares(f));
         self.module.functions.push(Function {
             name,
             variables,
@@ -468,6 +473,20 @@ impl ModuleReader<'_> {
             start,
         });
         Ok(())
+    }
+
+    /// Keeps the declaration that just ended, unless the function is known: a call of the function
+    /// needs it.
+    fn declared(&mut self, name: String, start: usize) {
+        let known = self.module.functions.iter().any(|f| f.name == name);
+        if !known && !has_meaning_of_its_own(&name) {
+            self.module.functions.push(Function {
+                name,
+                variables: Vec::new(),
+                text: self.text[start..self.tokens.last().range.end].to_owned() + "\n",
+                start,
+            });
+        }
     }
 
     /// The text from `start` to the brace that closes the code, and the variables declared in it,

@@ -122,7 +122,8 @@ fn calls_are_the_code_of_what_they_call() {
     for (code, id) in [
         (format!("{wide}call (r), last, (s);"), "unknown-function"),
         (format!("{wide}call next, (s);"), "wrong-operands"),
-        (".extern .func f;\ncall f;".into(), "unknown-function"),
+        ("call f;".into(), "unknown-function"),
+        (".extern .func f(.param .b32 p);\ncall f;".into(), "wrong-operands"),
         (".func f() { call f; }\ncall f;".into(), "unsupported-call"),
         (".func f() { call g; }\n.func g() { call f; }\ncall f;".into(), "unsupported-call"),
         (".func f() { ret; }\n.func f() { ret; }".into(), "duplicate-name"),
