@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crate::launch::{KernelShape, ResultWord};
 use program::litmus::{LitmusTest, Observable};
-use program::{Expr, GroupSeat, Init, LocId, Op, RegId, Scope, Thread, ThreadId, Ty};
+use program::{Attendance, Expr, GroupSeat, Init, LocId, Op, RegId, Scope, Thread, ThreadId, Ty};
 
 /// The number of backward jumps after which a thread is given up.
 pub(crate) const MAX_STEPS: u32 = 4096;
@@ -301,7 +301,8 @@ impl WorkGroup<'_> {
                 let op = &code[*mark].op;
                 let among = match op {
                     Op::Give {
-                        converged: true, ..
+                        attendance: Attendance::Present,
+                        ..
                     } => return Err(unbuilt("which threads run together")),
                     Op::Give { among, .. } => *among,
                     op => op.barrier().map_or(Scope::Cta, |barrier| barrier.domain),

@@ -91,6 +91,30 @@ impl Element {
     }
 }
 
+/// The number under which [`Op::Take`] gets the set of threads that came to the last meeting.
+pub const ATTENDED: u8 = 64;
+
+/// The threads that a meeting ([`Op::Give`]) waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Attendance {
+    /// Every thread that is named.
+    All,
+    /// Every named thread that has not ended. The code looks which of them came.
+    Running,
+    /// The same, and a thread that can no longer come is not awaited, either: it is missed.
+    Collective,
+    /// Any named threads that are at the same instruction. Each of them then has the bit set of
+    /// those that meet as its own contribution.
+    Present,
+}
+
+impl Attendance {
+    /// Whether the meeting does not wait for a thread that has ended.
+    pub fn spares_ended(self) -> bool {
+        matches!(self, Attendance::Running | Attendance::Collective)
+    }
+}
+
 /// Micro-ops. The executor instantiates them with its own types of accesses `A` and marks `M`.
 #[derive(Clone, Debug)]
 pub enum Op<A = Access, M = Mark> {
@@ -145,15 +169,14 @@ pub enum Op<A = Access, M = Mark> {
         /// The participating threads as a bit set; only the first 64 threads of a group can take
         /// part. A thread that is not in its own set meets no other thread, which is undefined.
         lanes: Expr,
-        /// Whether a subset suffices. The thread meets all named threads that are at the same
-        /// instruction. Its own contribution then is the bit set of the contributing threads.
-        converged: bool,
+        /// Which of the named threads have to come.
+        attendance: Attendance,
     },
     /// `dst` = the value that a thread contributed when this thread last met it; 0 if it never did.
     Take {
         /// Receives the value.
         dst: RegId,
-        /// The contributing thread's number in the group.
+        /// The contributing thread's number in the group, or [`ATTENDED`].
         lane: u8,
     },
     /// `dst` = 0 or 1: a free choice of the execution.

@@ -2,20 +2,25 @@
 //! `work_group_reduce_add`).
 //!
 //! A thread waits until all threads that it names have reached an instruction that names the same
-//! ones. Then each gets the values of all, and goes on. The exchange hands over no knowledge of
+//! ones, or have ended if the instruction says so. Then each gets the values of all, and goes on. The exchange hands over no knowledge of
 //! memory.
 //!
 //! # Invariants
 //! - A waiting thread has evaluated nothing yet: its registers do not change.
 
 use super::code::{Act, Code, eval};
-use program::Scope;
+use program::{ATTENDED, Attendance, Scope};
+
+/// The number of values that a thread has after a meeting: one for each lane, and the set of those
+/// that came.
+pub(super) const BROUGHT: usize = ATTENDED as usize + 1;
 
 /// The groups of waiting threads that can meet, each with the values of its lanes. `stands` gives
-/// the instruction and registers of a waiting thread.
+/// the instruction and registers of a waiting thread; `is_over`, whether a thread has ended.
 pub(super) fn meetings<'a>(
     code: &Code,
     stands: &impl Fn(usize) -> Option<(usize, &'a [i64])>,
+    is_over: &impl Fn(usize) -> bool,
 ) -> Vec<(Vec<usize>, Vec<i64>)> {
     let brings = |t: usize| {
         let (pc, regs) = stands(t)?;
@@ -24,8 +29,10 @@ pub(super) fn meetings<'a>(
                 value,
                 among,
                 lanes,
-                converged: false,
-            } => Some(((*among, eval(lanes, regs)), eval(value, regs))),
+                attendance,
+            } if *attendance != Attendance::Present => {
+                Some(((*among, eval(lanes, regs), *attendance), eval(value, regs)))
+            }
             _ => None,
         }
     };
@@ -40,17 +47,19 @@ pub(super) fn meetings<'a>(
             .copied()
             .enumerate();
         let group: Vec<(usize, usize)> = mates.filter(|(rank, _)| names(asked.1, *rank)).collect();
-        let mut brought = vec![0; i64::BITS as usize];
-        let all_come = group.iter().all(|&(rank, u)| {
-            brings(u)
-                .filter(|b| b.0 == asked)
-                .is_some_and(|(_, value)| {
-                    brought[rank] = value;
-                    true
-                })
+        let mut brought = vec![0; BROUGHT];
+        let mut came = Vec::new();
+        let none_is_awaited = group.iter().all(|&(rank, u)| {
+            let Some((_, value)) = brings(u).filter(|b| b.0 == asked) else {
+                return asked.2.spares_ended() && is_over(u);
+            };
+            brought[rank] = value;
+            brought[usize::from(ATTENDED)] |= 1 << rank;
+            came.push(u);
+            true
         });
-        if all_come && group.iter().any(|m| m.1 == t) {
-            found.push((group.into_iter().map(|m| m.1).collect(), brought));
+        if none_is_awaited && came.contains(&t) {
+            found.push((came, brought));
         }
     }
     found
@@ -69,7 +78,7 @@ pub(super) fn beside<'a>(
             Act::Give {
                 value,
                 among,
-                converged: true,
+                attendance: Attendance::Present,
                 ..
             } => Some((*among, eval(value, regs))),
             _ => None,

@@ -17,13 +17,13 @@ use super::code::{Access, Act, Code, Fence, eval, new_value};
 use super::fingerprint::Hasher128;
 use super::host::HostProgress;
 use super::layer::Layers;
-use super::meetings::{beside, meetings, names_itself};
+use super::meetings::{BROUGHT, beside, meetings, names_itself};
 use super::memory::{Age, At, Backend, Context, MemoryAccess};
 use super::record::{Log, RunEvent};
 use super::state::MachineState;
 use super::thread::{ThreadState, ThreadStatus, threads};
 use super::{FaultKind, Result, StepHalt};
-use program::{Barrier, BarrierAction, Expr, Op, RegId, ThreadId, Ty, Update};
+use program::{Attendance, Barrier, BarrierAction, Expr, Op, RegId, ThreadId, Ty, Update};
 
 /// The number of steps without access to memory after which a thread counts as lost; see
 /// [`ThreadStatus::Lost`].
@@ -353,7 +353,8 @@ impl<B: Backend> Machine<'_, B> {
                 }
             }
             Act::Give {
-                converged: true, ..
+                attendance: Attendance::Present,
+                ..
             } => self.give_at_once(state, at, cx, woken),
             Act::Give { among, lanes, .. } => {
                 if !names_itself(code, t, *among, eval(lanes, &thread.regs)) {
@@ -594,7 +595,7 @@ impl<B: Backend> Machine<'_, B> {
         }
         let all = group.iter().fold(0, |all, one| all | one.2);
         for &(u, rank, _) in &group {
-            state.threads[u].brought = vec![0; i64::BITS as usize];
+            state.threads[u].brought = vec![0; BROUGHT];
             state.threads[u].brought[rank] = all;
         }
         for &(u, ..) in group.iter().filter(|one| one.0 != t) {
@@ -762,7 +763,8 @@ impl<B: Backend> Machine<'_, B> {
                 Act::Mark { .. } | Act::Barrier(_) | Act::Give { .. } if self.patient => false,
                 // The set of participants depends on the order of steps.
                 Act::Give {
-                    converged: true, ..
+                    attendance: Attendance::Present,
+                    ..
                 } => false,
                 Act::Give { .. } => true,
                 // Only the first one of a CTA counts.
@@ -828,10 +830,11 @@ impl<B: Backend> Machine<'_, B> {
                 free.push(t);
             },
         );
-        for (group, brought) in meetings(self.code, &|t| {
+        let stands = |t: usize| {
             let thread = &threads[t];
             (thread.status == ThreadStatus::Waiting).then_some((thread.pc, thread.regs.as_slice()))
-        }) {
+        };
+        for (group, brought) in meetings(self.code, &stands, &|t| threads[t].is_over()) {
             group
                 .iter()
                 .for_each(|&t| threads[t].brought.clone_from(&brought));

@@ -24,8 +24,8 @@ use crate::suite::is_long;
 use program::litmus::{LitmusTest, Observable};
 use program::unknown::are_made;
 use program::{
-    BarrierAction, BarrierNaming, Expr, Init, Layout, LocId, LocationKind, Op, Program, Scope,
-    Space, Ty, Update,
+    Attendance, BarrierAction, BarrierNaming, Expr, Init, Layout, LocId, LocationKind, Op, Program,
+    Scope, Space, Ty, Update,
 };
 
 /// The reason why there is no set of final states.
@@ -407,7 +407,8 @@ impl Machine<'_> {
                 }
             }
             Op::Give {
-                converged: true, ..
+                attendance: Attendance::Present,
+                ..
             } => return Err(Stop::Unsupported("lanes that run together")),
             Op::Give { .. } => {
                 state.threads[t].doing = Doing::Waiting;

@@ -6,9 +6,10 @@
 //!   them continues.
 //! - Lanes meet exactly in the executions in which every named lane arrives. [`Unrolling::unmet`]
 //!   lists the other executions, or [`Reason::Apart`] gives up.
-//! - For questions about progress, a lane is blocked if it waits for a lane that ended before
-//!   arriving, unless that lane finished its code. A lane that repeats iterations with meetings
-//!   does so together with its partners.
+//! - For questions about progress, a lane is blocked if it waits for a lane that stopped before
+//!   arriving. A lane that repeats iterations with meetings does so together with its partners.
+//! - A meeting that spares ended lanes ([`Attendance`]) also takes place without lanes that
+//!   finished their code. [`Op::Take`] then gets the set of those that came.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *shfl.sync*: it waits "until all non-exited threads corresponding to
@@ -17,12 +18,13 @@
 use std::rc::Rc;
 
 use crate::skeleton::graph::place;
+use crate::skeleton::loops::Position;
 use crate::skeleton::pool::{Cond, TermId, TermPool};
 use crate::skeleton::progress::LaneWait;
 use crate::skeleton::unrolling::state::{Taint, Taken};
 use crate::skeleton::unrolling::unroll::{ThreadUnrolling, Unroller};
 use crate::skeleton::unrolling::unrolled::LaneMeeting;
-use program::{BinOp, CmpOp, Instr, Op, Scope, Thread, Ty};
+use program::{ATTENDED, Attendance, BinOp, CmpOp, Instr, Op, Scope, Thread, Ty};
 use verdict::Reason;
 
 /// The request of a thread that waits to meet others ([`Op::Give`]).
@@ -41,6 +43,10 @@ impl MeetingRequest {
         self.lanes.checked_shr(rank).unwrap_or(0) & 1 != 0
     }
 }
+
+/// The number of values that a thread has after a meeting: one for each lane, and the set of those
+/// that came.
+const BROUGHT: usize = ATTENDED as usize + 1;
 
 /// Up to this number of threads, all sets of threads that may run together are listed.
 const MOST_LISTED: usize = 8;
@@ -71,6 +77,7 @@ impl MeetingOutcome {
 }
 
 /// The request of a thread at a place that only some lanes may reach.
+#[derive(Clone)]
 struct LaneRequest {
     rank: u32,
     lanes: TermId,
@@ -84,6 +91,14 @@ impl LaneRequest {
         pool.as_const(self.lanes)
             .filter(|_| all.iter().all(|other| other.lanes == self.lanes))
     }
+}
+
+/// The conditions under which a lane is not at a place where others meet.
+struct LaneAbsence {
+    /// It is not awaited any more.
+    spared: Cond,
+    /// It is at another place, or has ended, and is awaited.
+    elsewhere: Cond,
 }
 
 /// Whether two threads have the same instructions, except for their operands.
@@ -105,12 +120,15 @@ impl Unroller<'_> {
         let Op::Give {
             among,
             lanes,
-            converged: false,
+            attendance,
             ..
         } = &self.program.thread(run.id).code[at.pc()].op
         else {
             return None;
         };
+        if *attendance == Attendance::Present {
+            return None;
+        }
         let lanes = self.eval(state, lanes, run.id).0;
         Some(MeetingRequest {
             among: *among,
@@ -163,7 +181,9 @@ impl Unroller<'_> {
             if !group.contains(&first) || group.iter().any(|&i| asked[i] != asked[first]) {
                 continue;
             }
-            let mut brought = vec![None; i64::BITS as usize];
+            let mut brought = vec![None; BROUGHT];
+            let all = self.out.pool.constant(meeting.lanes);
+            brought[usize::from(ATTENDED)] = Some((all, Taint::default()));
             for &i in &group {
                 let (at, state) = runs[i].meets.as_ref().expect("it stands there");
                 let Op::Give { value, .. } = &self.program.thread(runs[i].id).code[at.pc()].op
@@ -221,16 +241,18 @@ impl Unroller<'_> {
             .clone();
         let (thread, pc) = (program.thread(runs[first].id), here.pc());
         let Op::Give {
-            among, converged, ..
+            among, attendance, ..
         } = thread.code[pc].op
         else {
             return Ok(false);
         };
+        let converged = attendance == Attendance::Present;
         let id = runs[first].id;
         let mates = |i: &usize| program.same_group(id, runs[*i].id, among);
         // If their code differs, places of one thread do not exist in the other.
+        let spared = |i: &usize| attendance.spares_ended() && runs[*i].is_over();
         let alike = (0..runs.len())
-            .filter(mates)
+            .filter(|i| mates(i) && !spared(i))
             .all(|i| is_alike(thread, program.thread(runs[i].id)));
         // In a loop, a thread may run together with others in another iteration.
         let progress = self.purpose.is_progress();
@@ -251,15 +273,12 @@ impl Unroller<'_> {
         let (found, brought) = match converged {
             true => self.converged(&asked),
             false => {
-                let elsewhere: Vec<Cond> = match progress {
-                    true => (0..runs.len())
-                        .filter(mates)
-                        .map(|i| self.elsewhere(&runs[i], &here))
-                        .collect(),
-                    false => Vec::new(),
-                };
-                let size = program.seat(runs[first].id, among).of;
-                let Some(met) = self.met_by_name(&asked, size, &elsewhere) else {
+                let mates: Vec<usize> = (0..runs.len()).filter(mates).collect();
+                let absent = mates
+                    .iter()
+                    .map(|&i| self.absence(&runs[i], &here, attendance))
+                    .collect();
+                let Some(met) = self.met_by_name(&asked, absent, attendance) else {
                     return Ok(false);
                 };
                 met
@@ -331,22 +350,48 @@ impl Unroller<'_> {
         Some(requests)
     }
 
-    /// The outcome for lanes that name each other, and the value that each takes. `size` is that of
-    /// the group, and `elsewhere` as in [`Unroller::named`] for questions about progress. `None` if
-    /// some lane never meets the lanes that it names.
+    /// The conditions under which a thread is not at a place.
+    fn absence(
+        &mut self,
+        run: &ThreadUnrolling,
+        here: &Position,
+        attendance: Attendance,
+    ) -> LaneAbsence {
+        let ended = run.end.as_ref().map_or(Cond::FALSE, |end| end.guard);
+        let elsewhere = self.elsewhere(run, here);
+        let pool = &mut self.out.pool;
+        match attendance {
+            Attendance::Running => LaneAbsence {
+                spared: ended,
+                elsewhere,
+            },
+            Attendance::Collective => LaneAbsence {
+                spared: pool.or(ended, elsewhere),
+                elsewhere: Cond::FALSE,
+            },
+            Attendance::All | Attendance::Present => LaneAbsence {
+                spared: Cond::FALSE,
+                elsewhere: pool.or(ended, elsewhere),
+            },
+        }
+    }
+
+    /// The outcome for lanes that name each other, and the value that each takes. `absent` is, by
+    /// rank, the absence of each thread of the group. `None` if some lane never meets the lanes
+    /// that it names.
     fn met_by_name(
         &mut self,
         requests: &[LaneRequest],
-        size: u32,
-        elsewhere: &Vec<Cond>,
+        absent: Vec<LaneAbsence>,
+        attendance: Attendance,
     ) -> Option<(MeetingOutcome, Vec<Rc<Taken>>)> {
         let progress = self.purpose.is_progress();
         let found = match requests[0]
             .named_by_all(requests, &self.out.pool)
             .filter(|_| progress)
         {
-            Some(lanes) => self.all_or_none(requests, lanes, elsewhere),
-            None => self.named(requests, size, progress.then_some(elsewhere)),
+            Some(lanes) => self.all_or_none(requests, lanes, &absent),
+            None => self.named(requests, &absent),
         };
         if found
             .unmet
@@ -356,30 +401,50 @@ impl Unroller<'_> {
         {
             return None;
         }
-        let mut brought = vec![None; i64::BITS as usize];
+        let mut brought = vec![None; BROUGHT];
         requests
             .iter()
             .for_each(|one| brought[one.rank as usize] = Some(one.value.clone()));
-        let brought = Rc::new(brought);
-        Some((
-            found,
-            requests.iter().map(|_| Rc::clone(&brought)).collect(),
-        ))
+        if !attendance.spares_ended() {
+            let brought = Rc::new(brought);
+            return Some((found, vec![brought; requests.len()]));
+        }
+        let each = requests
+            .iter()
+            .map(|one| {
+                let mut brought = brought.clone();
+                brought[usize::from(ATTENDED)] = Some(self.attended(one, requests));
+                Rc::new(brought)
+            })
+            .collect();
+        Some((found, each))
     }
 
-    /// The outcome for lanes at a place, where each names its own set. `elsewhere` is, by rank, the
-    /// condition that a lane of the group is neither there nor ended; `None` if that does not
-    /// matter.
-    fn named(
-        &mut self,
-        all: &[LaneRequest],
-        size: u32,
-        elsewhere: Option<&Vec<Cond>>,
-    ) -> MeetingOutcome {
+    /// The set of lanes that come with the same request as `one`.
+    fn attended(&mut self, one: &LaneRequest, all: &[LaneRequest]) -> (TermId, Taint) {
+        let mut bits = Vec::new();
+        let mut come = Vec::new();
+        for other in all {
+            let pool = &mut self.out.pool;
+            let same = pool.cmp(CmpOp::Eq, Ty::WORD, one.lanes, other.lanes);
+            come.push(pool.and(other.guard, same));
+            let value = (pool.constant(1 << other.rank), Taint::default());
+            bits.push(LaneRequest {
+                value,
+                ..other.clone()
+            });
+        }
+        (self.set(&come, &bits, 0), one.value.1.clone())
+    }
+
+    /// The outcome for lanes at a place, where each names its own set. `absent` is, by rank, the
+    /// absence of each thread of the group.
+    fn named(&mut self, all: &[LaneRequest], absent: &[LaneAbsence]) -> MeetingOutcome {
+        let progress = self.purpose.is_progress();
         let mut came = MeetingOutcome::default();
         for (i, one) in all.iter().enumerate() {
             let (mut lacks, mut complete) = (Cond::FALSE, Cond::TRUE);
-            for rank in 0..size.min(i64::BITS) {
+            for (rank, absent) in (0..i64::BITS).zip(absent) {
                 let pool = &mut self.out.pool;
                 let [at, bit] = [i64::from(rank), 1].map(|n| pool.constant(n));
                 let shifted = pool.bin(BinOp::Shr, Ty::WORD, one.lanes, at);
@@ -393,15 +458,16 @@ impl Unroller<'_> {
                         (pool.and(other.guard, same), pool.and(other.guard, differ))
                     }
                 };
-                let there = pool.implies(names, comes);
+                let suffices = pool.or(comes, absent.spared);
+                let there = pool.implies(names, suffices);
                 complete = pool.and(complete, there);
-                let lack = match elsewhere {
-                    _ if rank == one.rank => pool.not(names),
-                    None => pool.not(there),
-                    Some(elsewhere) => {
-                        let lack = pool.or(otherwise, elsewhere[rank as usize]);
-                        pool.and(names, lack)
-                    }
+                let lack = if rank == one.rank {
+                    pool.not(names)
+                } else if progress {
+                    let lack = pool.or(otherwise, absent.elsewhere);
+                    pool.and(names, lack)
+                } else {
+                    pool.not(there)
                 };
                 lacks = pool.or(lacks, lack);
                 if let Some(j) = all[..i].iter().position(|other| other.rank == rank) {
@@ -419,20 +485,21 @@ impl Unroller<'_> {
         &mut self,
         all: &[LaneRequest],
         lanes: i64,
-        elsewhere: &[Cond],
+        absent: &[LaneAbsence],
     ) -> MeetingOutcome {
         let pool = &mut self.out.pool;
         let (mut complete, mut lacks) = (Cond::TRUE, Cond::FALSE);
-        for (rank, elsewhere) in (0..i64::BITS)
-            .zip(elsewhere)
+        for (rank, absent) in (0..i64::BITS)
+            .zip(absent)
             .filter(|(rank, _)| lanes >> rank & 1 != 0)
         {
             let comes = all
                 .iter()
                 .find(|one| one.rank == rank)
                 .map_or(Cond::FALSE, |one| one.guard);
-            complete = pool.and(complete, comes);
-            lacks = pool.or(lacks, *elsewhere);
+            let suffices = pool.or(comes, absent.spared);
+            complete = pool.and(complete, suffices);
+            lacks = pool.or(lacks, absent.elsewhere);
         }
         let mut came = MeetingOutcome {
             meet: vec![((0..all.len()).collect(), complete)],

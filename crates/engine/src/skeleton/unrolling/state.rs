@@ -24,7 +24,7 @@ pub(crate) struct UnrollState {
     pub(crate) fresh: bool,
 }
 
-/// By lane: the value that it brought.
+/// By lane: the value that it brought; under [`program::ATTENDED`], the set of lanes that came.
 pub(crate) type Taken = Vec<Option<(TermId, Taint)>>;
 
 /// The union of two dependencies.

@@ -74,7 +74,7 @@ pub(crate) struct ThreadUnrolling {
     /// The ways in which it ends, kept here while others are unrolled.
     pub(crate) endings: ProgressEndings,
     pending: BTreeMap<Position, UnrollState>,
-    end: Option<UnrollState>,
+    pub(crate) end: Option<UnrollState>,
     steps: usize,
     /// Whether it has barriers of the published suites. If so: the reached positions and the ways
     /// never taken, each with whether the thread leaves a loop instead.
@@ -83,6 +83,13 @@ pub(crate) struct ThreadUnrolling {
     unreached: Vec<(Position, usize, bool, UnrollState)>,
     /// The place where it waits for lanes of its warp to meet.
     pub(crate) meets: Option<(Position, UnrollState)>,
+}
+
+impl ThreadUnrolling {
+    /// Whether no part of it continues.
+    pub(crate) fn is_over(&self) -> bool {
+        self.meets.is_none() && self.pending.is_empty()
+    }
 }
 
 impl Unroller<'_> {
@@ -428,15 +435,14 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// The condition that a thread is neither here nor ended: it is at another place and continues,
-    /// or at the end of its code.
+    /// The condition that a thread is at another place than this one, and continues from there.
     pub(crate) fn elsewhere(&mut self, run: &ThreadUnrolling, here: &Position) -> Cond {
         let stands = run
             .meets
             .as_ref()
             .filter(|(at, _)| at != here)
             .map(|(_, state)| state);
-        let states = run.pending.values().chain(&run.end).chain(stands);
+        let states = run.pending.values().chain(stands);
         states.fold(Cond::FALSE, |any, state| self.out.pool.or(any, state.guard))
     }
 

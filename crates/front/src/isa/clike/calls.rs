@@ -134,6 +134,8 @@ pub(super) enum Does {
     /// Passes a value to the threads of a group of that scope and returns a combination of the
     /// values received.
     Hand(Handed, Scope),
+    /// CUDA: the lanes of the warp that run together.
+    ActiveMask,
     /// A fence. If the row has an order, the call has no order argument.
     Fence(Option<Order>),
     /// Waits for the threads of a group.

@@ -169,6 +169,7 @@ pub(super) const FUNCTIONS: &[Row] = &[
     row("__syncthreads_and", Does::Vote(Vote::And), &[Role::Val]),
     row("__syncthreads_or", Does::Vote(Vote::Or), &[Role::Val]),
     row("__syncwarp", Does::Barrier(Scope::Warp), &[Role::Mask]),
+    row("__activemask", Does::ActiveMask, &[]),
     row(
         "__shfl_sync",
         hand(Handed::Shuffle(ShuffleMode::Idx)),

@@ -56,6 +56,8 @@ pub(super) struct Args {
     flags: Vec<Tag>,
     /// The lanes that a warp barrier names; `None`: all.
     pub(super) lanes: Option<Expr>,
+    /// Whether all lanes of the group have to come, even those that have ended.
+    pub(super) collective: bool,
     /// The lane of a shuffle, and the number of lanes in a section.
     pub(super) lane: Option<Value>,
     pub(super) width: Option<i64>,
@@ -338,6 +340,7 @@ impl Lowering<'_, '_> {
             }
             Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
             Does::Hand(handed, group) => return self.hands(handed, group, tree, args),
+            Does::ActiveMask => return Some(self.active_mask(&tree.range)),
             Does::Nothing => return Some(Value::void()),
             Does::Abort => {
                 let holds = args.value.map(|value| self.branch(value.is_true()));

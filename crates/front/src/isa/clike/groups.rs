@@ -23,7 +23,7 @@ use super::coordinates::{is_shape, of_groups};
 use super::function::Args;
 use super::lanes::Handed;
 use super::lower::Lowering;
-use super::scope::{Binding, ThreadGroup};
+use super::scope::{Binding, GroupLanes, ThreadGroup};
 use super::types::Value;
 use super::words::group_word;
 use crate::isa::ptx::{
@@ -55,6 +55,7 @@ const OF_TILES: &[(&str, Handed, usize)] = &[
     ("all", Handed::All, 1),
     ("any", Handed::Any, 1),
     ("ballot", Handed::Ballot, 1),
+    ("match_any", Handed::Same, 1),
 ];
 
 /// The combination of the threads' predicates in a vote.
@@ -107,18 +108,13 @@ impl Lowering<'_, '_> {
             ExprKind::Call(name, args) => {
                 let word = self.str(name);
                 let bare = self.group_function(word)?;
-                let group = |domain| {
-                    Some(ThreadGroup {
-                        domain,
-                        lanes: None,
-                        size: 32,
-                    })
-                };
+                let group = |domain| Some(ThreadGroup::of_scope(domain));
                 match bare {
                     "this_thread_block" => group(Scope::Cta),
                     "this_cluster" => group(Scope::Cluster),
                     "this_grid" => group(Scope::Gpu),
                     "tiled_partition" => self.tile(tree, args),
+                    "coalesced_threads" if args.is_empty() => Some(self.coalesced(&tree.range)),
                     _ => None,
                 }
             }
@@ -135,25 +131,30 @@ impl Lowering<'_, '_> {
             "this_cluster",
             "this_grid",
             "tiled_partition",
+            "coalesced_threads",
             "synchronize",
         ];
         (bare != word || made.contains(&word)).then_some(bare)
     }
 
     fn tile(&mut self, tree: &Tree, args: &[Tree]) -> Option<ThreadGroup> {
+        let of = args.get(1).and_then(|of| self.group_of(of));
+        if of.is_some_and(|of| of.coalesced && of.lanes != GroupLanes::All) {
+            let message = "a tile of lanes that happen to run together is not supported";
+            self.error("unsupported-group", &tree.range, message, |d| {
+                d.label("expected a tile of the block")
+            });
+            return of;
+        }
         let size = match args {
-            [size, of] => self.group_of(of).and_then(|_| self.eval(size).constant()),
+            [size, _] => of.and_then(|_| self.eval(size).constant()),
             _ => None,
         };
         let Some(size) = size.filter(|n| (1..=32).contains(n) && n.count_ones() == 1) else {
             self.error("wrong-operands", &tree.range, "this is not a tile of a group", |d| {
                 d.label("expected a size of 1 to 32, a power of two, as in `cg::tiled_partition<4>(block)`")
             });
-            return Some(ThreadGroup {
-                domain: Scope::Warp,
-                lanes: None,
-                size: 32,
-            });
+            return Some(ThreadGroup::of_scope(Scope::Warp));
         };
         let size = size as u32;
         let first = self.env.warp.rank / size * size;
@@ -165,8 +166,12 @@ impl Lowering<'_, '_> {
         let all = self.env.warp.all() as u32;
         Some(ThreadGroup {
             domain: Scope::Warp,
-            lanes: (named & all != all).then_some(named & all),
+            lanes: match named & all {
+                some if some == all => GroupLanes::All,
+                some => GroupLanes::Some(some),
+            },
             size,
+            coalesced: false,
         })
     }
 
@@ -189,7 +194,7 @@ impl Lowering<'_, '_> {
         let handed = OF_TILES
             .iter()
             .find(|row| row.0 == word)
-            .filter(|_| group.domain == Scope::Warp);
+            .filter(|row| group.domain == Scope::Warp && !(group.coalesced && row.0 == "shfl_xor"));
         if let Some(&(_, handed, arguments)) = handed {
             return self.hand_in_tile(group, tree, (handed, arguments), args);
         }
@@ -264,8 +269,8 @@ impl Lowering<'_, '_> {
         Value::new(expr, value.ty)
     }
 
-    /// `tile.shfl_down(v, 1)`: acts as `__shfl_down_sync` on the lanes of the tile. Tiles are
-    /// sections of the warp.
+    /// `tile.shfl_down(v, 1)`: acts as `__shfl_down_sync` on the lanes of the tile or coalesced
+    /// group, all of which have to come. Tiles are sections of the warp.
     fn hand_in_tile(
         &mut self,
         group: ThreadGroup,
@@ -289,12 +294,25 @@ impl Lowering<'_, '_> {
         given.value = Some(self.kept(value));
         given.lane = args.get(1).map(|lane| self.scalar(lane));
         given.width = Some(i64::from(group.size));
-        given.lanes = group.lanes.map(|mask| Expr::Const(i64::from(mask)));
+        given.lanes = Some(self.lanes_of(group.lanes));
+        given.collective = true;
+        let handed = match handed {
+            Handed::Shuffle(mode) if group.coalesced => {
+                given.lane = given
+                    .lane
+                    .map(|lane| self.source_in_group(group, mode, lane));
+                Handed::Shuffle(ShuffleMode::Idx)
+            }
+            handed => handed,
+        };
         let Some(result) = self.hands(handed, Scope::Warp, tree, given) else {
             return Value::int(0);
         };
-        if handed != Handed::Ballot {
+        if !matches!(handed, Handed::Ballot | Handed::Same) {
             return result;
+        }
+        if group.coalesced {
+            return self.as_ranks(group, result.expr);
         }
         // Bit positions are ranks in the tile.
         let first = self.env.warp.rank / group.size * group.size;
@@ -311,15 +329,14 @@ impl Lowering<'_, '_> {
     pub(super) fn rank(&mut self, group: ThreadGroup, range: &Range<usize>, word: &str) -> Value {
         let value = match group.domain {
             Scope::Warp => {
-                let mask = group.lanes.unwrap_or(self.env.warp.all() as u32);
-                let before = if word == "thread_rank" {
-                    (1u64 << self.env.warp.rank) - 1
-                } else {
-                    u64::from(u32::MAX)
+                let ranks = self.ranks(group.lanes);
+                let rank = &ranks[self.env.warp.rank as usize];
+                let count = match word {
+                    "thread_rank" => Some(rank),
+                    "num_threads" | "size" => ranks.last(),
+                    _ => None,
                 };
-                let count = i64::from((u64::from(mask) & before).count_ones());
-                matches!(word, "thread_rank" | "num_threads" | "size")
-                    .then(|| Value::of(Expr::Const(count), Ty::U32))
+                count.map(|count| Value::of(count.clone(), Ty::U32))
             }
             domain => self.place_in_group(domain, word),
         };
@@ -380,6 +397,7 @@ impl Lowering<'_, '_> {
                 "this_cluster",
                 "this_grid",
                 "tiled_partition",
+                "coalesced_threads",
                 "sync",
             ];
             d.label("expected a group of threads")
@@ -396,12 +414,25 @@ impl Lowering<'_, '_> {
             Scope::Gpu => GRID_BARRIER,
             _ => SUB_GROUP_BARRIER,
         };
-        self.meet(
-            group,
-            id,
-            action,
-            Tags::of(&[Tag::Barrier, Tag::BarrierArrive, Tag::Collective]),
-        );
+        let arrive = Tags::of(&[Tag::Barrier, Tag::BarrierArrive, Tag::Collective]);
+        let sets = self.possible_lanes(group);
+        if sets.is_empty() {
+            return self.meet(group, id, action, arrive);
+        }
+        // A barrier for each set: the lanes of one barrier are then constant.
+        for set in sets {
+            let mask = self.lanes_of(group.lanes);
+            let set = GroupLanes::Some(set);
+            let other = self.lanes_of(set);
+            let differs = Expr::Cmp(CmpOp::Ne, Ty::U32, mask.into(), other.into());
+            let skip = self.branch(differs);
+            let lanes = ThreadGroup {
+                lanes: set,
+                ..group
+            };
+            self.meet(lanes, id, action, arrive.clone());
+            self.patch(skip, self.code.len());
+        }
     }
 
     fn meet(&mut self, group: ThreadGroup, id: i64, action: BarrierAction, mut arrive: Tags) {
@@ -414,10 +445,8 @@ impl Lowering<'_, '_> {
             id: Expr::Const(id),
             count: None,
         };
-        let (domain, lanes) = (
-            group.domain,
-            group.lanes.map(|mask| Expr::Const(i64::from(mask))),
-        );
+        let domain = group.domain;
+        let lanes = (group.lanes != GroupLanes::All).then(|| self.lanes_of(group.lanes));
         self.push(Op::Barrier(Barrier {
             action,
             domain,
@@ -441,11 +470,7 @@ impl Lowering<'_, '_> {
             );
             return Value::int(0);
         };
-        let block = ThreadGroup {
-            domain: Scope::Cta,
-            lanes: None,
-            size: 32,
-        };
+        let block = ThreadGroup::of_scope(Scope::Cta);
         let before = self.hidden(VOTES_BEFORE, Ty::S32);
         let op = if vote == Vote::And {
             CmpOp::Eq

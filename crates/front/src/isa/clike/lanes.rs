@@ -7,6 +7,9 @@
 //! - CUDA C++ Programming Guide, *Warp Shuffle Functions*, *Warp Vote Functions*, *Warp Match
 //!   Functions*, *Warp Reduce Functions*: they do not imply a memory barrier. In PTX they are
 //!   `shfl.sync`, `vote.sync`, `match.sync` and `redux.sync`.
+//! - CUDA C++ Programming Guide, *Warp Shuffle Functions*: threads that have exited are not missed,
+//!   but a value taken from one is undefined. *Cooperative Groups*, *Group Collectives*: all threads
+//!   of a tile or a coalesced group take part.
 //! - OpenCL C, *Work-group Collective Functions*, *Sub-group Functions*: all work-items of the
 //!   group must reach them. The text calls none of them a barrier.
 //!
@@ -19,7 +22,7 @@ use super::function::Args;
 use super::lower::Lowering;
 use super::types::{Type, Value};
 use crate::isa::ptx::{LaneSet, LaneValues, ShuffleMode, ShuffleSources, equal, fold};
-use program::{BinOp, Expr, Op, Scope, Tag, Tags, Ty};
+use program::{ATTENDED, Attendance, BinOp, CmpOp, Expr, Op, Scope, Tag, Tags, Ty};
 
 /// The result that a thread computes from the values of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +76,7 @@ impl Lowering<'_, '_> {
     ) -> LaneValues {
         // A mask must name its own thread, as in PTX.
         if let Some(itself) = lanes.names_itself() {
-            let skip = self.branch(itself);
-            self.push(Op::fence(Tags::of(&[Tag::Misuse]), None));
-            self.leave();
-            let end = self.code.len();
-            self.patch(skip, end);
+            self.misused_unless(itself);
         }
         self.push(lanes.meet(value, defined));
         let mut take = |rank: &u32| {
@@ -88,10 +87,48 @@ impl Lowering<'_, '_> {
             });
             (*rank, Expr::Reg(dst))
         };
+        let taken = ranks.iter().map(&mut take).collect();
         LaneValues {
-            lanes: lanes.clone(),
-            taken: ranks.iter().map(&mut take).collect(),
+            lanes: self.those_that_came(lanes),
+            taken,
         }
+    }
+
+    /// The lanes that came to the last meeting. If all of them have to come, a missing one makes
+    /// the program undefined.
+    fn those_that_came(&mut self, lanes: &LaneSet) -> LaneSet {
+        if !lanes.attendance.spares_ended() {
+            return lanes.clone();
+        }
+        let dst = self.temporary(Ty::WORD);
+        self.push(Op::Take {
+            dst,
+            lane: ATTENDED,
+        });
+        if lanes.attendance != Attendance::Collective {
+            return lanes.that_came(dst);
+        }
+        let mask = lanes.mask.clone().into();
+        self.misused_unless(Expr::Cmp(CmpOp::Eq, Ty::WORD, Expr::Reg(dst).into(), mask));
+        lanes.clone()
+    }
+
+    /// The lanes that have to come to a meeting of this kind.
+    fn attendance(&self, group: Scope, collective: bool) -> Attendance {
+        match group {
+            Scope::Warp if collective && !self.is_converged() => Attendance::Collective,
+            Scope::Warp if self.env.language.cpp && self.may_have_ended() => Attendance::Running,
+            _ => Attendance::All,
+        }
+    }
+
+    /// Ends the thread unless a condition holds; the program is then undefined.
+    fn misused_unless(&mut self, ok: Expr) {
+        let skip = self.branch(ok);
+        self.push(Op::fence(Tags::of(&[Tag::Misuse]), None));
+        self.leave();
+        let end = self.code.len();
+        self.patch(skip, end);
     }
 
     /// Passes a value to the threads of a group and combines the values received.
@@ -136,7 +173,10 @@ impl Lowering<'_, '_> {
             );
             return None;
         }
-        let lanes = LaneSet::new(group, seat, args.lanes.unwrap_or(Expr::Const(-1)));
+        let lanes = LaneSet {
+            attendance: self.attendance(group, args.collective),
+            ..LaneSet::new(group, seat, args.lanes.unwrap_or(Expr::Const(-1)))
+        };
         let flag = matches!(handed, Handed::All | Handed::Any | Handed::Ballot);
         let (ty, brought) = if flag {
             (Ty::U32, value.is_true())
@@ -172,6 +212,9 @@ impl Lowering<'_, '_> {
                     }
                     defined => {
                         let met = self.brings(&lanes, brought, ty, defined, &from);
+                        if met.lanes.mask != lanes.mask {
+                            self.misused_unless(shuffled.is_defined(&met.lanes));
+                        }
                         (
                             shuffled
                                 .chosen(&met.taken.into_iter().map(|t| t.1).collect::<Vec<_>>()),

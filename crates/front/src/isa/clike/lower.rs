@@ -419,6 +419,16 @@ impl<'a> Lowering<'a, '_> {
         self.host.paths.leave();
     }
 
+    /// Whether a thread may have ended before this place.
+    pub(super) fn may_have_ended(&self) -> bool {
+        !self.returns.is_empty()
+    }
+
+    /// Whether this place is in a loop, or in a `switch`.
+    pub(super) fn is_in_loop(&self) -> bool {
+        !self.exits.is_empty()
+    }
+
     /// The tags and scope of a plain access. In OpenCL it has work-item scope, as in the published
     /// models.
     pub(super) fn plain(&self, ty: Ty) -> Access {

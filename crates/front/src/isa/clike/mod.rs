@@ -42,6 +42,7 @@ mod annotations;
 mod ast;
 mod calls;
 mod classes;
+mod coalesced;
 mod conditional;
 mod coordinates;
 mod cpp;

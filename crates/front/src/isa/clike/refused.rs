@@ -13,9 +13,9 @@ use program::{Dialect, Scope};
 
 /// Unsupported library classes: a description, and an alternative.
 const CLASSES: &[(&str, &str, &str)] = &[(
-    "coalesced_group",
-    "groups of lanes that happen to run together are",
-    "use a tile of the block, or functions with a mask",
+    "multi_grid_group",
+    "groups over several devices are",
+    "use the grid of one device",
 )];
 
 /// Unsupported words: whether C, OpenCL C and CUDA C++ have them, a description, and an
@@ -420,8 +420,6 @@ pub(super) fn names_type(name: &str, dialect: Dialect) -> bool {
         || word(name, dialect).is_some_and(|refused| !matches!(refused.what, "jumps are"))
 }
 
-const TOGETHER: &str = "which lanes of a warp run together is not determined by the program";
-
 /// Unsupported functions of the languages and their compilers: the beginnings of their names, a
 /// description, and an alternative.
 const FUNCTIONS: &[(&str, &str, &str)] = &[
@@ -449,12 +447,6 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "__match_",
         "warp matches with a second result",
         "use `__match_any_sync`",
-    ),
-    ("__activemask", TOGETHER, "write the mask that is meant"),
-    (
-        "coalesced_threads",
-        TOGETHER,
-        "use a tile of the block, or functions with a mask",
     ),
     (
         "__sync_",
@@ -671,7 +663,7 @@ mod tests {
     fn words_are_refused_where_they_mean_something() {
         let said =
             |name: &str, dialect| word(name, dialect).map(|refused| refused.what.to_string());
-        assert!(class("cg::coalesced_group").is_some() && class("coalesced_group").is_none());
+        assert!(class("cg::multi_grid_group").is_some() && class("multi_grid_group").is_none());
         assert_eq!(said("goto", Dialect::C).as_deref(), Some("jumps are"));
         assert_eq!(said("x", Dialect::C), None);
         for (name, [c, opencl, cuda]) in [

@@ -36,10 +36,35 @@ pub(super) struct Atomic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ThreadGroup {
     pub(super) domain: Scope,
-    /// For a warp: the lanes in the group; `None`: all.
-    pub(super) lanes: Option<u32>,
+    /// For a warp: the lanes in the group.
+    pub(super) lanes: GroupLanes,
     /// For a tile: its number of lanes in a block that is large enough.
     pub(super) size: u32,
+    /// Whether it consists of the lanes that happened to run together: ranks count these.
+    pub(super) coalesced: bool,
+}
+
+impl ThreadGroup {
+    /// The group that a launch makes for a scope.
+    pub(super) fn of_scope(domain: Scope) -> ThreadGroup {
+        ThreadGroup {
+            domain,
+            lanes: GroupLanes::All,
+            size: 32,
+            coalesced: false,
+        }
+    }
+}
+
+/// The lanes of a group in a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GroupLanes {
+    /// All of the warp.
+    All,
+    /// These, as a set of bits.
+    Some(u32),
+    /// The set of bits in a register.
+    In(RegId),
 }
 
 /// CUDA: the memory that the threads of a pipeline share.

@@ -301,6 +301,7 @@ pub(super) const GROUP_TYPES: &[&str] = &[
     "grid_group",
     "cluster_group",
     "thread_block_tile",
+    "coalesced_group",
 ];
 
 /// A name without the namespace of cooperative groups.

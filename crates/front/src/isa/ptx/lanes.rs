@@ -16,13 +16,16 @@
 //!   possible lanes and selects one.
 //! - A shuffle that reads a lane known to be absent gets an unknown value. If only values decide
 //!   that the lane is absent, the reading lane meets no other lane.
-//! - A lane outside its mask is undefined: an event `MISUSE`, and its thread ends there.
+//! - A lane outside its mask is undefined: an event `MISUSE`, and its thread ends there. So is a
+//!   lane that takes the value of one that has ended; others do not miss that one.
 
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier::misused_unless;
 use super::needs::Need;
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
-use program::{BinOp, CmpOp, Expr, FloatOp, Format, GroupSeat, Op, RegId, Scope, Ty};
+use program::{
+    ATTENDED, Attendance, BinOp, CmpOp, Expr, FloatOp, Format, GroupSeat, Op, RegId, Scope, Ty,
+};
 
 const MODES: QualGroup = QualGroup {
     kind: QualKind::Op,
@@ -105,7 +108,7 @@ pub(super) const ROWS: &[InstrRow] = &[
                 value,
                 among: Scope::Warp,
                 lanes: all.mask.clone(),
-                converged: true,
+                attendance: Attendance::Present,
             });
             if let Some(set) = taken(e, c, all.seat.rank, Ty::U32) {
                 put(e, c, 0, Expr::Reg(set));
@@ -354,6 +357,8 @@ pub(in crate::isa) struct LaneSet {
     pub(in crate::isa) seat: GroupSeat,
     /// The threads that meet, as a set of bits.
     pub(in crate::isa) mask: Expr,
+    /// Which of them have to come.
+    pub(in crate::isa) attendance: Attendance,
 }
 
 impl LaneSet {
@@ -363,7 +368,20 @@ impl LaneSet {
             Expr::Const(mask) => int(mask & seat.all()),
             mask => bin(BinOp::And, Ty::WORD, mask, int(seat.all())),
         };
-        LaneSet { among, seat, mask }
+        LaneSet {
+            among,
+            seat,
+            mask,
+            attendance: Attendance::All,
+        }
+    }
+
+    /// Those of them that came to their last meeting; `attended` holds that set.
+    pub(in crate::isa) fn that_came(&self, attended: RegId) -> LaneSet {
+        LaneSet {
+            mask: Expr::Reg(attended),
+            ..self.clone()
+        }
     }
 
     /// Whether a mask names other lanes although the test does not give the thread's warp, so the
@@ -407,7 +425,7 @@ impl LaneSet {
             value,
             among: self.among,
             lanes,
-            converged: false,
+            attendance: self.attendance,
         }
     }
 }
@@ -709,7 +727,10 @@ pub(super) fn named(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: usize) -> Optio
         });
         return None;
     }
-    let lanes = LaneSet::new(Scope::Warp, e.env.warp, c.expr(operand));
+    let mut lanes = LaneSet::new(Scope::Warp, e.env.warp, c.expr(operand));
+    if e.may_have_ended {
+        lanes.attendance = Attendance::Running;
+    }
     if lanes.mask == int(0) {
         e.error(
             "unsupported-mask",
@@ -760,7 +781,18 @@ fn meet(
 ) -> Option<LaneValues> {
     among_them(e, &lanes);
     e.push(lanes.meet(value, int(1)));
-    take(e, c, lanes, ty)
+    let met = take(e, c, lanes, ty)?;
+    let lanes = those_that_came(e, c, &met.lanes)?;
+    Some(LaneValues { lanes, ..met })
+}
+
+/// The lanes that came to the thread's last meeting: those of the mask, if none can have ended.
+fn those_that_came(e: &mut Emit<'_, '_>, c: &PtxInstr, lanes: &LaneSet) -> Option<LaneSet> {
+    if !lanes.attendance.spares_ended() {
+        return Some(lanes.clone());
+    }
+    let attended = taken(e, c, u32::from(ATTENDED), Ty::WORD)?;
+    Some(lanes.that_came(attended))
 }
 
 /// Takes the values of all lanes from the thread's last meeting.
@@ -827,17 +859,17 @@ fn elect(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     };
     // Lanes count from 1; 0 means that no lane is elected yet.
-    let first = met
-        .taken
-        .first()
-        .map_or(int(0), |(lane, _)| lane_number(*lane));
-    let chosen = met.taken.iter().rev().fold(first, |later, (lane, would)| {
-        Expr::Select(
-            would.clone().into(),
-            lane_number(*lane).into(),
-            later.into(),
-        )
-    });
+    let of = |later: Expr, (lane, when): (u32, Expr)| match when {
+        Expr::Const(0) => later,
+        Expr::Const(_) => lane_number(lane),
+        when => Expr::Select(when.into(), lane_number(lane).into(), later.into()),
+    };
+    let lanes = || met.taken.iter().rev();
+    let came = lanes().map(|(lane, _)| (*lane, met.lanes.has(*lane)));
+    let first = came.fold(int(0), of);
+    let volunteers =
+        lanes().map(|(lane, would)| (*lane, both(met.lanes.has(*lane), would.clone())));
+    let chosen = volunteers.fold(first, of);
     let value = Expr::Select(
         Expr::Reg(elected).into(),
         Expr::Reg(elected).into(),
@@ -910,6 +942,12 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return put(e, c, 0, Expr::unknown(c.ty));
     }
     e.push(lanes.meet(value, defined));
+    let Some(came) = those_that_came(e, c, &lanes) else {
+        return;
+    };
+    if came.mask != lanes.mask {
+        misused_unless(e, shuffled.is_defined(&came));
+    }
     let mut all = Vec::new();
     for &(lane, _) in &shuffled.from {
         all.push(Expr::Reg(match taken(e, c, lane, c.ty) {

@@ -112,6 +112,8 @@ pub(super) struct Emit<'a, 's> {
     /// All lanes of the warp arrive here together: no label or branch since the start or the last
     /// barrier of the CTA.
     pub(super) converged: bool,
+    /// An earlier instruction may have ended the thread.
+    pub(super) may_have_ended: bool,
     /// An earlier instruction already requires that all lanes execute it together, with no label or
     /// branch since.
     together: bool,
@@ -243,6 +245,7 @@ fn lower_with(
         through_register: false,
         current: Default::default(),
         converged: true,
+        may_have_ended: false,
         together: false,
         known,
         asking: Vec::new(),
@@ -395,10 +398,31 @@ impl<'a> Emit<'a, '_> {
 
     pub(super) fn branch(&mut self, cond: Expr, label: Option<&PtxArg>) {
         match label {
-            Some(PtxArg::Label(range)) => self.fixups.push((self.code.len(), range.clone())),
-            _ => self.leaves = true,
+            Some(PtxArg::Label(range)) => {
+                self.may_have_ended |= self.ends_at(range);
+                self.fixups.push((self.code.len(), range.clone()));
+            }
+            _ => {
+                self.may_have_ended = true;
+                self.leaves = true;
+            }
         }
         self.push(Op::Branch { cond, target: END });
+    }
+
+    /// Whether the code at a label only ends the thread.
+    fn ends_at(&self, label: &Range<usize>) -> bool {
+        let unit = self.unit;
+        let mut items = unit.items.iter().skip_while(
+            |item| !matches!(item, CodeItem::Label(at) if self.str(at) == self.str(label)),
+        );
+        let next = items.find(|item| matches!(item, CodeItem::Instr(_)));
+        next.is_none_or(|item| {
+            let CodeItem::Instr(m) = item else {
+                return false;
+            };
+            m.raw.pred.is_none() && ["ret", "exit"].contains(&m.row.opcode)
+        })
     }
 
     /// The value, converted to type `ty`.
@@ -464,7 +488,9 @@ impl<'a> Emit<'a, '_> {
                     let aligned = m.row.opcode == "bar"
                         || m.quals.all(QualKind::Ignored).any(|w| w == "aligned");
                     self.converged = match &self.code[first..] {
-                        [one] if aligned && one.op.barrier().is_some_and(gathers) => true,
+                        [one] if aligned && one.op.barrier().is_some_and(gathers) => {
+                            !self.may_have_ended
+                        }
                         all => {
                             self.converged && !all.iter().any(|i| matches!(i.op, Op::Branch { .. }))
                         }
