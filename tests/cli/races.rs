@@ -132,6 +132,32 @@ fn writes_of_one_value_are_benign_if_that_is_asked_for() {
     assert!(run.contains("race on `x`"), "{run}");
 }
 
+/// In a language, a race is undefined behaviour: there, no answer rests on equal values.
+#[test]
+fn equal_values_do_not_excuse_undefined_behaviour() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let test = "name = \"t\"\ndialect = \"cuda\"\nmemory = { x = 0 }\n[[thread]]\nblock = 0\ncode = \"x = 7;\"\n\
+                [[thread]]\nblock = 1\ncode = \"x = 7;\"\n[options]\nsame-value = \"benign\"\n";
+    fs::write(folder.path().join("t.toml"), test).expect("writable");
+    let asked = |model: &str, property: &str| {
+        let words = ["check", "t.toml", "--property", property, "--model", model];
+        fencepost(folder.path(), &words).out
+    };
+    for property in ["race", "undefined", "reachability"] {
+        let told = asked("cuda", property);
+        let why = "a race is undefined behaviour here, whatever the values";
+        assert!(told.contains("undecided") && told.contains(why), "{told}");
+    }
+    assert!(asked("ptx", "race").contains("1 race-free"));
+    let run = fencepost(folder.path(), &["run", "t.toml", "--runs", "50"]);
+    assert!(
+        run.out.contains("data race on x") && !run.out.contains("DEFECT"),
+        "{} {}",
+        run.out,
+        run.err
+    );
+}
+
 #[test]
 fn copies_of_a_function_that_is_called_twice_are_two() {
     let file = concat!(

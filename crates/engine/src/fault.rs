@@ -18,7 +18,7 @@ use super::replay::Replay;
 use super::witness;
 use crate::skeleton::{Event, signature};
 use cat::algebra::Value;
-use cat::model::ir::{Model, NodeId, NodeOp};
+use cat::model::ir::{Model, NodeId, NodeOp, TestEffect};
 use cat::model::words::words;
 use cat::rel::Rel;
 use program::memory::CellId;
@@ -230,6 +230,16 @@ fn met(facts: &Facts<'_>, execution: &Execution, events: &[usize]) -> Option<Str
         sk.memory.cell(cell).name,
         sk.memory.show_in(&sk.program, cell, value)
     ))
+}
+
+/// Whether a race is undefined behaviour under a model, whatever the values.
+pub(crate) fn race_is_undefined(model: &Model) -> bool {
+    let members = |effect: TestEffect| {
+        let flags = model.flags.iter().filter(move |f| f.effect == effect);
+        flags.flat_map(|f| parts(model, f.node)).map(|part| part.0)
+    };
+    let races: Vec<NodeId> = members(TestEffect::Race).collect();
+    members(TestEffect::Undefined).any(|node| races.contains(&node))
 }
 
 /// The members of a union, in order, each with its name; a member without a name gets that of the

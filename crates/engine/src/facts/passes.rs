@@ -20,6 +20,7 @@ use super::listing::{Listing, UnrolledTask};
 use super::relations::{bases, fault, has_cyclic_barrier_order, writers};
 use super::{Facts, UnwrittenReads, never, not_worked_out, objects, sums};
 use crate::expressible;
+use crate::fault::race_is_undefined;
 use crate::skeleton::rivals::Rivals;
 use crate::skeleton::{Cond, place, signature};
 use crate::task::Task;
@@ -78,6 +79,11 @@ impl<'a> Facts<'a> {
     ) -> Result<Facts<'a>, Reason> {
         let program = &task.test.program;
         expressible::check(task.test, task.model)?;
+        if task.options.same_value_benign() && race_is_undefined(task.model) {
+            let what = "`same-value=benign` under this model: a race is undefined behaviour here, \
+                whatever the values; take a model of PTX";
+            return Err(Reason::Unsupported(what.into()));
+        }
         let unknowns = Unknowns::of(program);
         if let Some((made, steered)) = unknowns.steered() {
             let depends = place(program, steered).to_string();

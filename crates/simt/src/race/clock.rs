@@ -21,6 +21,8 @@ use program::Proxy;
 struct AsyncFence {
     memory: FenceMemory,
     thread: usize,
+    /// Whether it is half of a fence. Halves work in pairs, under each value of `async-fence`.
+    half: bool,
 }
 
 /// The attributes of an access that decide which fences it needs.
@@ -99,10 +101,15 @@ impl VectorClock {
     }
 
     /// Performs a fence of the async proxy by a thread.
-    pub(super) fn crosses(&mut self, memory: FenceMemory, thread: usize) {
+    pub(super) fn crosses(&mut self, memory: FenceMemory, thread: usize, half: bool) {
+        let fence = AsyncFence {
+            memory,
+            thread,
+            half,
+        };
         let fenced = self
             .fenced
-            .entry(AsyncFence { memory, thread })
+            .entry(fence)
             .or_insert_with(|| vec![0; self.events.len()]);
         raise(fenced, &self.events);
     }
@@ -148,6 +155,7 @@ impl AsyncFence {
         };
         match (code.fence_reach, is_async(first), is_async(next)) {
             (FenceReach::Path, ..) => true,
+            _ if self.half => true,
             (FenceReach::Cta, _, true) => code.cta[self.thread] == code.cta[next.thread],
             (FenceReach::Cta, ..) => code.cta[self.thread] == code.cta[first.thread],
             (FenceReach::Thread, false, _) => of_generic(first),

@@ -692,10 +692,11 @@ impl<'a> RunOrder<'a> {
     }
 
     fn fences(&mut self, at: Spot, fence: Fence) {
+        let half = matches!(fence, Fence::Half { .. });
         for part in fence.in_turn() {
             match part {
                 Fence::Async(memory) => {
-                    self.clocks[at.thread].crosses(memory, at.thread);
+                    self.clocks[at.thread].crosses(memory, at.thread, half);
                 }
                 Fence::Thread { .. } => self.fence_of_memory(at, part),
                 _ => {}
