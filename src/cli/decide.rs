@@ -9,11 +9,11 @@ use super::defect::{self, Defect};
 use super::plan::{self, Ask, Question, Unit};
 use super::settings::Settings;
 use super::{kernels, panics, seams};
-use cat::model::ir::Model;
+use cat::model::ir::{Model, TestEffect};
 use diag::nearest;
 use engine::Limits;
 use engine::liveness::{Liveness, Setting};
-use operational::RaceSearch;
+use operational::{HangSearch, RunSearch};
 use program::litmus::Expectation;
 use program::options::Setting as Value;
 use report::{self, AnswerLine, KnownFailure, OutcomeTable, UnmetReading};
@@ -277,8 +277,11 @@ fn asked(
             }
             if let Ask::Liveness(progress) = question.ask {
                 let setting = setting.get_or_init(|| Setting::new(&unit.test, &unit.model.model));
-                let new =
-                    || Liveness::new(setting, settings.engine, settings.limits, &settings.set);
+                let limits = Limits {
+                    timeout: time_of(&question.ask, settings),
+                    ..settings.limits
+                };
+                let new = || Liveness::new(setting, settings.engine, limits, &settings.set);
                 let answer = liveness.get_or_insert_with(new).ask(progress);
                 // Whether a kernel of a source file is defined is another question.
                 let asked = session.get_or_insert_with(opened);
@@ -316,12 +319,12 @@ fn asked(
             abandon(&mut session);
             abandon(&mut liveness);
         }
-        if let (Some(answer), Ask::Race, true) = (&mut answer, &question.ask, in_share) {
+        if let (Some(answer), true) = (&mut answer, in_share) {
             let left = settings
                 .limits
                 .timeout
                 .map(|limit| limit.saturating_sub(start.elapsed()));
-            try_runs(unit, answer, settings, left);
+            try_runs(unit, &question.ask, answer, settings, left);
         }
         if let Some(answer) = &mut answer
             && in_share
@@ -435,63 +438,127 @@ fn is_cut_short() -> bool {
     stop::requested().is_some() || stop::spent() == Some(Spent::Stack)
 }
 
-/// The time of the engines for a question. Of a question about races, runs of the executor keep an
-/// eighth of the limit.
+/// The time of the engines for a question. Runs of the executor keep an eighth of the limit, unless
+/// the question is about outcomes.
 fn time_of(ask: &Ask, settings: &Settings) -> Option<Duration> {
     let kept = |limit: Duration| match ask {
-        Ask::Race => limit / 8,
-        _ => Duration::ZERO,
+        Ask::Race | Ask::Undefined | Ask::Misuse | Ask::Liveness(_) => limit / 8,
+        Ask::Reachability { .. } => Duration::ZERO,
     };
     settings.limits.timeout.map(|limit| limit - kept(limit))
 }
 
-/// Runs may still show a race of a program that is too large for the engines, or takes them too
-/// long.
-fn try_runs(unit: &Unit<'_>, answer: &mut Answer, settings: &Settings, left: Option<Duration>) {
+/// Runs may still show a race, undefined behaviour or a hang of a program that is too large for the
+/// engines, or takes them too long.
+fn try_runs(
+    unit: &Unit<'_>,
+    ask: &Ask,
+    answer: &mut Answer,
+    settings: &Settings,
+    left: Option<Duration>,
+) {
     let too_large = |reason: &Reason| reason.is_size() || *reason == Reason::Time;
     if !answer.verdict.reason().is_some_and(too_large) || stop::requested().is_some() {
         return;
     }
-    let looked =
-        panics::catch(|| operational::look(&unit.test, &unit.model.model, &settings.set, left));
+    let looked = panics::catch(|| match ask {
+        Ask::Race => Some(faulty_run(unit, answer, settings, left, TestEffect::Race)),
+        Ask::Undefined | Ask::Misuse => Some(faulty_run(
+            unit,
+            answer,
+            settings,
+            left,
+            TestEffect::Undefined,
+        )),
+        Ask::Liveness(_) => Some(hanging_run(unit, answer, left)),
+        Ask::Reachability { .. } => None,
+    });
     let more = format!("fencepost run {} --runs 1000", unit.path);
     let smaller = format!(
         "try a smaller launch (`grid`, `block`, `--launch`) or a smaller `--bound`; `{more}` \
         searches more runs"
     );
-    let remark = match looked {
-        Err(message) => {
-            answer.defect = Some(message);
-            return;
-        }
-        Ok(RaceSearch::Shown(fault)) => {
-            let why = answer
-                .verdict
-                .reason()
-                .map(Reason::kind)
-                .unwrap_or_default();
-            (answer.verdict, answer.engine) = (Verdict::Racy, EXECUTOR);
-            answer.fault = Some(fault);
-            answer.remarks.push(format!(
-                "the engines gave up ({why}); a run of the executor has this race, and the model \
-                confirms it"
-            ));
-            return;
-        }
-        Ok(RaceSearch::Seen { race, but }) => {
-            format!("a run of the executor has a race {race}; {but}")
-        }
-        Ok(RaceSearch::Not(runs)) => {
-            let runs = if runs == 1 {
-                "1 run".to_owned()
-            } else {
-                format!("{runs} runs")
-            };
-            format!("the executor found no race in {runs}, which proves nothing")
-        }
-        Ok(RaceSearch::None(why)) => format!("the executor could not help: {why}"),
+    match looked {
+        Err(message) => answer.defect = Some(message),
+        Ok(Some(Some(remark))) => answer.remarks.extend([remark, smaller]),
+        Ok(Some(None) | None) => {}
+    }
+}
+
+/// The reason why the engines gave up, in words.
+fn given_up(answer: &Answer) -> String {
+    let reason = answer.verdict.reason();
+    reason.map(Reason::kind).unwrap_or_default()
+}
+
+/// A number of runs, in words.
+fn runs(count: u64) -> String {
+    if count == 1 {
+        "1 run".to_owned()
+    } else {
+        format!("{count} runs")
+    }
+}
+
+/// Answers by a run with a race or undefined behaviour; returns a remark if no run answers.
+fn faulty_run(
+    unit: &Unit<'_>,
+    answer: &mut Answer,
+    settings: &Settings,
+    left: Option<Duration>,
+    effect: TestEffect,
+) -> Option<String> {
+    let (what, none, verdict) = match effect {
+        TestEffect::Race => ("a race", "no race", Verdict::Racy),
+        _ => (
+            "undefined behaviour",
+            "no undefined behaviour",
+            Verdict::Undefined,
+        ),
     };
-    answer.remarks.extend([remark, smaller]);
+    match operational::look(&unit.test, &unit.model.model, &settings.set, left, effect) {
+        RunSearch::Shown(fault) => {
+            let which = match effect {
+                TestEffect::Race => "has the race, and the model calls it one",
+                _ => "has it, and the model calls it undefined",
+            };
+            let why = given_up(answer);
+            let remark = format!("the engines gave up ({why}); a run of the executor {which}");
+            (answer.verdict, answer.engine) = (verdict, EXECUTOR);
+            answer.fault = Some(fault);
+            answer.remarks.push(remark);
+            None
+        }
+        RunSearch::Seen { what: seen, but } => {
+            Some(format!("a run of the executor has {what} {seen}; {but}"))
+        }
+        RunSearch::Not(count) => Some(format!(
+            "the executor found {none} in {}, which proves nothing",
+            runs(count)
+        )),
+        RunSearch::None(why) => Some(format!("the executor could not help: {why}")),
+    }
+}
+
+/// Answers by a run that hangs; returns a remark if no run does.
+fn hanging_run(unit: &Unit<'_>, answer: &mut Answer, left: Option<Duration>) -> Option<String> {
+    match operational::look_for_hang(&unit.test, left) {
+        HangSearch::Shown(lines) => {
+            let why = given_up(answer);
+            let remark = format!(
+                "the engines gave up ({why}); a run of the executor hangs: {}",
+                lines.join("; ")
+            );
+            (answer.verdict, answer.engine) = (Verdict::Hangs, EXECUTOR);
+            answer.remarks.push(remark);
+            None
+        }
+        HangSearch::Not(count) => Some(format!(
+            "the executor found no hang in {}, which proves nothing",
+            runs(count)
+        )),
+        HangSearch::None(why) => Some(format!("the executor could not help: {why}")),
+    }
 }
 
 /// Further questions about a list of outcomes.

@@ -116,3 +116,57 @@ fn runs_are_tried_before_time_is_up() {
     let said = fencepost(folder.path(), &words);
     assert!(said.out.contains("1 answer: 1 racy"), "{}", said.err);
 }
+
+/// The answer to one property of a test, and the remarks.
+fn property(test: &str, property: &str) -> (Value, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("test.toml"), test).expect("written");
+    let ask = ["check", "test.toml", "-v", "--property", property];
+    let said = |format| fencepost(folder.path(), &[&ask[..], &["--format", format]].concat());
+    let (line, human) = (said("jsonl"), said("human"));
+    let line = line.out.lines().next().unwrap_or_default();
+    (serde_json::from_str(line).expect("JSON"), human.out)
+}
+
+#[test]
+fn a_run_that_hangs_is_an_answer() {
+    let waits = |other: &str| {
+        let more =
+            format!("[[thread]]\ncta = 12\ncode = \"barrier.sync {other}\"\n[expect]\nptx = {{}}");
+        many_values("barrier.sync 1").replace("[expect]\nptx = { race = \"racy\" }", &more)
+    };
+    let (line, human) = property(&waits("2"), "liveness:fair");
+    assert_eq!(
+        (&line["verdict"], &line["engine"]),
+        (&"hangs".into(), &"executor".into()),
+        "{line} {human}"
+    );
+    let why = "a run of the executor hangs: P12 waits at line";
+    assert!(human.contains(why), "{human}");
+    let (line, human) = property(&waits("1"), "liveness:fair");
+    assert_eq!(line["verdict"], "undecided", "{line}");
+    assert!(
+        human.contains("the executor found no hang in 20 runs"),
+        "{human}"
+    );
+}
+
+#[test]
+fn misuse_in_a_run_that_the_model_knows_is_an_answer() {
+    let arrives = |before: &str| {
+        let code = format!("{before}mbarrier.arrive.shared.b64 _, [b]");
+        let object = "[memory]\nb = { type = \"mbarrier\", init = 2, space = \"shared\" }\n";
+        many_values(&code).replace("[memory]\n", object)
+    };
+    let (line, human) = property(&arrives("mbarrier.inval.shared.b64 [b]; "), "undefined");
+    assert_eq!(
+        (&line["verdict"], &line["engine"]),
+        (&"undefined".into(), &"executor".into()),
+        "{line} {human}"
+    );
+    assert!(human.contains("the model calls it undefined"), "{human}");
+    let (line, human) = property(&arrives(""), "undefined");
+    assert_eq!(line["verdict"], "undecided", "{line}");
+    let none = "the executor found no undefined behaviour in 20 runs";
+    assert!(human.contains(none), "{human}");
+}

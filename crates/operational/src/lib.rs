@@ -17,7 +17,7 @@ mod straight;
 mod trial;
 
 pub use expected::{ExpectationResult, carry_out, judge};
-pub use races::{RaceSearch, look};
+pub use races::{HangSearch, RunSearch, look, look_for_hang};
 
 use cat::model::ir::Model;
 use engine::facts::Facts;
