@@ -22,7 +22,7 @@ use fencepost::simt::schedule::{Observation, Recorded, RunOutcome};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{State, Verdict};
 use testkit::clike::Lang;
-use testkit::clike::shapes::program;
+use testkit::clike::shapes::program_of_one_device;
 use testkit::suite::{files, in_parallel, is_long, number, programs, sample};
 
 /// The models of OpenCL, from the one that allows least.
@@ -44,7 +44,7 @@ fn random_programs_show_what_the_models_allow() {
     let (mut run, mut refused, mut weak, mut undefined) = (0, 0, 0, 0);
     let first = number("FENCEPOST_SEED", 1);
     for seed in first..first + programs(100) {
-        let test = program(Lang::OpenCl, seed).read(&format!("random-{seed}"));
+        let test = program_of_one_device(Lang::OpenCl, seed).read(&format!("random-{seed}"));
         let prepared = match device::prepare(&test, Runtime::OpenCl) {
             Ok(prepared) => prepared,
             Err(Trouble::Refused(_)) => {
@@ -126,8 +126,7 @@ fn random_programs_show_what_the_models_allow() {
     eprintln!(
         "{run} programs run, {refused} refused; {weak} showed what `sc` forbids; {undefined} times undefined"
     );
-    // No kernel hands values to a part of a work-group; the generator draws such operations.
-    assert!(run > refused, "{run} run, {refused} refused");
+    assert!(run > 2 * refused, "{run} run, {refused} refused");
 }
 
 /// Tests of PTX in the repository.

@@ -148,6 +148,43 @@ pub fn program(lang: Lang, seed: u64) -> Program {
     }
 }
 
+/// The program of a seed, changed so that a kernel of one device can run it: all threads are on one
+/// device, none hands over values as part of a group, and the barriers of a group are alike.
+pub fn program_of_one_device(lang: Lang, seed: u64) -> Program {
+    let mut program = program(lang, seed);
+    let flags = program.threads.iter().find_map(|t| barrier(&t.body));
+    for t in &mut program.threads {
+        (t.group, t.device, t.warp) = (t.group + t.device, 0, None);
+        t.body = of_one_device(std::mem::take(&mut t.body), flags);
+    }
+    program
+}
+
+/// The flags of the first barrier.
+fn barrier(body: &[Stmt]) -> Option<Flags> {
+    body.iter().find_map(|stmt| match stmt {
+        Stmt::Barrier { flags } => Some(*flags),
+        Stmt::If { body, .. } => barrier(body),
+        _ => None,
+    })
+}
+
+fn of_one_device(body: Vec<Stmt>, same: Option<Flags>) -> Vec<Stmt> {
+    let changed = |stmt| match stmt {
+        Stmt::Lanes { .. } => None,
+        Stmt::Barrier { flags } => Some(Stmt::Barrier {
+            flags: same.unwrap_or(flags),
+        }),
+        Stmt::If { reg, value, body } => Some(Stmt::If {
+            reg,
+            value,
+            body: of_one_device(body, same),
+        }),
+        other => Some(other),
+    };
+    body.into_iter().filter_map(changed).collect()
+}
+
 /// In one of five programs, makes threads hand values to themselves, as lanes that are alone in
 /// their warps. Some of these programs name the warps. All other choices of a seed stay the same.
 fn meet_lanes(threads: &mut [Thread], seed: u64) {
