@@ -9,8 +9,8 @@
 //!   undefined cases.
 //!
 //! # Where we differ
-//! - Lanes count as converged from the start, or from a barrier of the whole CTA, to the next label
-//!   or branch. Elsewhere, `activemask` returns any set of lanes that reach it, the same set to
+//! - Lanes count as converged from the start, or from a barrier of the whole CTA that no thread can
+//!   have missed by its end, to the next label or branch. Elsewhere, `activemask` returns any set of lanes that reach it, the same set to
 //!   each of them.
 //! - If the mask or the source lane of a shuffle is not constant, a lane takes the values of all
 //!   possible lanes and selects one.
