@@ -519,8 +519,8 @@ fn faulty_run(
     match operational::look(&unit.test, &unit.model.model, &settings.set, left, effect) {
         RunSearch::Shown(fault) => {
             let which = match effect {
-                TestEffect::Race => "has the race, and the model calls it one",
-                _ => "has it, and the model calls it undefined",
+                TestEffect::Race => "has this race, and the model confirms it",
+                _ => "has undefined behaviour, and the model confirms it",
             };
             let why = given_up(answer);
             let remark = format!("the engines gave up ({why}); a run of the executor {which}");

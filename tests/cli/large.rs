@@ -164,7 +164,7 @@ fn misuse_in_a_run_that_the_model_knows_is_an_answer() {
         (&"undefined".into(), &"executor".into()),
         "{line} {human}"
     );
-    assert!(human.contains("the model calls it undefined"), "{human}");
+    assert!(human.contains("the model confirms it"), "{human}");
     let (line, human) = property(&arrives(""), "undefined");
     assert_eq!(line["verdict"], "undecided", "{line}");
     let none = "the executor found no undefined behaviour in 20 runs";

@@ -102,7 +102,7 @@ fn calls_of_declared_functions_are_told_where_they_are_come_to() {
     assert!(
         refused
             .err
-            .contains("`far` is called, and its code is not here"),
+            .contains("the code calls `far`, and the module has no body for it"),
         "{}",
         refused.err
     );
