@@ -223,7 +223,7 @@ impl Proof<'_> {
         }
         let suspected = match property {
             Property::Race => self.races(&mut run),
-            Property::Divergence => self.divergences(&mut run),
+            Property::Divergence => self.divergences(&mut run, property),
         };
         let apart = match suspected {
             Ok(None) => None,
@@ -232,7 +232,7 @@ impl Proof<'_> {
         };
         // Where threads part before a barrier, counting barriers says nothing.
         if apart.is_none() && property == Property::Race && self.needs_uniform(&run) {
-            match self.divergences(&mut run) {
+            match self.divergences(&mut run, property) {
                 Ok(None) => {}
                 Ok(Some(apart)) => {
                     let line = self.line(apart.at[0]).number;
@@ -263,7 +263,7 @@ impl Proof<'_> {
     /// accesses. In PTX, threads that have ended are not waited for, and each barrier of a block is
     /// the same.
     fn needs_uniform(&self, run: &Run) -> bool {
-        !run.behaviour.barriers.is_empty()
+        run.behaviour.barriers.iter().any(|barrier| barrier.orders)
     }
 
     fn never(&self, sizes: Sizes, run: &Run) -> Answer {
@@ -380,14 +380,19 @@ impl Proof<'_> {
     }
 
     /// The first barrier before which threads are not proved to stay together.
-    fn divergences(&mut self, run: &mut Run) -> Result<Option<Apart>, String> {
-        if let Some(at) = run.behaviour.ignored.iter().next() {
+    /// What orders nothing does not matter to races.
+    fn divergences(&mut self, run: &mut Run, of: Property) -> Result<Option<Apart>, String> {
+        let is_race = of == Property::Race;
+        if let Some(at) = run.behaviour.ignored.iter().next().filter(|_| !is_race) {
             let line = self.line(*at).number;
             return Err(format!(
                 "line {line}: a barrier of this kind is not modelled"
             ));
         }
         for barrier in run.behaviour.barriers.clone() {
+            if is_race && !barrier.orders {
+                continue;
+            }
             let question = divergence(run, &barrier);
             if let Some(free) = self.answer(run, question)? {
                 return Ok(Some(self.apart([barrier.at; 2], Together::Block, free)));

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use program::tags::Tag;
 use program::{
-    Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Init, Instr, LocId, LocationKind,
-    Mark, Op, Program, Scope, Space, Ty,
+    Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Init, Instr, LocId,
+    LocationKind, Mark, Op, Program, Scope, Space, Ty,
 };
 use rustc_hash::FxHashMap;
 
@@ -57,6 +57,8 @@ pub struct AccessAt {
     pub copy: Option<Term>,
     /// How many groups of copies are complete for its thread, and were at its last barrier.
     pub complete: [Term; 2],
+    /// How many barriers of a warp come before it, for each mask of [`Behaviour::masks`].
+    pub of_warp: Vec<Term>,
     /// The iterations in which it is, outermost first.
     pub iterations: Vec<Term>,
     /// Its instruction.
@@ -76,10 +78,23 @@ pub struct BarrierAt {
     pub within: Vec<Term>,
     /// The iterations in which it is, outermost first.
     pub iterations: Vec<Term>,
+    /// Which threads have to come to it together.
+    pub among: Among,
+    /// Whether it orders memory.
+    pub orders: bool,
     /// Its instruction.
     pub at: usize,
     /// Its place in the order in which the code is gone through.
     pub order: usize,
+}
+
+/// The threads that a barrier brings together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Among {
+    /// Those of a block.
+    Block,
+    /// The lanes of a warp in a mask.
+    Lanes(u32),
 }
 
 /// A thread ends in front of a barrier: others do not wait for it there, nor does anything that they
@@ -122,6 +137,8 @@ pub struct Behaviour {
     pub growths: Vec<Growth>,
     /// What is not modelled, with its instruction: nothing can be proved where it may be reached.
     pub unknown: BTreeMap<usize, String>,
+    /// The masks of barriers of a warp.
+    pub masks: Vec<u32>,
     /// Barriers that are taken to order nothing, by instruction.
     pub ignored: BTreeSet<usize>,
 }
@@ -189,7 +206,10 @@ pub fn behaviour(program: &Program, regs: Vec<Term>, terms: &mut Terms) -> Behav
     let mut exec = Exec {
         program,
         code,
-        found: Behaviour::default(),
+        found: Behaviour {
+            masks: masks(program, code),
+            ..Behaviour::default()
+        },
         recording: true,
         outer: Vec::new(),
         loops: loops(code),
@@ -211,9 +231,34 @@ pub fn behaviour(program: &Program, regs: Vec<Term>, terms: &mut Terms) -> Behav
     };
     let zero = exec.terms.int(0);
     start.regs.extend([zero; COUNTERS]);
+    start.regs.extend(exec.found.masks.iter().map(|_| zero));
     let mut pending = BTreeMap::from([(0, start)]);
     exec.range(0..code.len(), &mut pending, None);
     exec.found
+}
+
+/// The masks of barriers of a warp that are constants.
+fn masks(program: &Program, code: &[Instr]) -> Vec<u32> {
+    let of_warp = |instr: &Instr| match &instr.op {
+        Op::Barrier(barrier) if barrier.domain == Scope::Warp => match &barrier.lanes {
+            None => Some(u32::MAX),
+            Some(Expr::Const(mask)) => Some(*mask as u32),
+            Some(_) => None,
+        },
+        _ => None,
+    };
+    // A sub-group of OpenCL has a size that the program does not know.
+    if !has_warps(program) {
+        return Vec::new();
+    }
+    let mut masks: Vec<u32> = code.iter().filter_map(of_warp).collect();
+    masks.sort_unstable();
+    masks.dedup();
+    masks
+}
+
+fn has_warps(program: &Program) -> bool {
+    program.dialect != Dialect::OpenCl
 }
 
 /// The objects that some instruction may write.
@@ -393,7 +438,12 @@ impl Exec<'_> {
                 state.regs[usize::from(dst.0)] = self.free(at, bit);
             }
             Op::Mark { mark, .. } => self.groups(mark, &mut state),
-            Op::Give { .. } => {}
+            Op::Give {
+                among,
+                lanes,
+                converged,
+                ..
+            } => self.meets(at, (*among, lanes, *converged), &state),
             Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
                 self.unknown(at, "a call of the runtime");
             }
@@ -437,6 +487,70 @@ impl Exec<'_> {
         }
     }
 
+    /// Takes a barrier to order nothing.
+    fn ignore(&mut self, at: usize) {
+        if self.recording {
+            self.found.ignored.insert(self.origin[at]);
+        }
+    }
+
+    /// Notes a barrier.
+    pub(crate) fn comes(&mut self, at: usize, among: Among, orders: bool, state: &State) {
+        if !self.recording {
+            return;
+        }
+        self.found.barriers.push(BarrierAt {
+            guard: state.guard,
+            facts: state.facts.clone(),
+            within: state.within.clone(),
+            iterations: self.outer.clone(),
+            among,
+            orders,
+            at: self.origin[at],
+            order: at,
+        });
+    }
+
+    /// The mask of lanes that a barrier or a meeting names; `None`: it is not known.
+    fn mask(&mut self, at: usize, lanes: Option<&Expr>, state: &State) -> Option<u32> {
+        let Some(lanes) = lanes else {
+            return Some(u32::MAX);
+        };
+        let lanes = self.eval(at, lanes, state);
+        self.terms.constant(lanes).map(|mask| mask as u32)
+    }
+
+    fn barrier_of_warp(&mut self, at: usize, barrier: &Barrier, state: &mut State) {
+        let mask = self.mask(at, barrier.lanes.as_ref(), state);
+        let number = mask.and_then(|mask| self.found.masks.iter().position(|m| *m == mask));
+        let (Some(mask), Some(number)) = (mask, number) else {
+            return self.ignore(at);
+        };
+        self.comes(at, Among::Lanes(mask), true, state);
+        let counter = self.of_warps().start + number;
+        let one = self.terms.int(1);
+        state.regs[counter] = self.terms.plus(state.regs[counter], one);
+    }
+
+    /// The counters of barriers of a warp.
+    pub(crate) fn of_warps(&self) -> std::ops::Range<usize> {
+        let first = self.program.threads[0].regs.len() + COUNTERS;
+        first..first + self.found.masks.len()
+    }
+
+    /// Lanes of a warp exchange values: they come together, which orders no memory.
+    fn meets(&mut self, at: usize, how: (Scope, &Expr, bool), state: &State) {
+        let (among, lanes, converged) = how;
+        if converged {
+            return;
+        }
+        let mask = self.mask(at, Some(lanes), state);
+        match mask.filter(|_| among == Scope::Warp && has_warps(self.program)) {
+            Some(mask) => self.comes(at, Among::Lanes(mask), false, state),
+            None => self.ignore(at),
+        }
+    }
+
     pub(crate) fn counter(&self, counter: Counter) -> usize {
         self.program.threads[0].regs.len() + counter as usize
     }
@@ -451,22 +565,13 @@ impl Exec<'_> {
                 }
                 _ => false,
             };
+        if barrier.domain == Scope::Warp && barrier.action == BarrierAction::Sync {
+            return self.barrier_of_warp(at, barrier, state);
+        }
         if !of_block {
-            if self.recording {
-                self.found.ignored.insert(self.origin[at]);
-            }
-            return;
+            return self.ignore(at);
         }
-        if self.recording {
-            self.found.barriers.push(BarrierAt {
-                guard: state.guard,
-                facts: state.facts.clone(),
-                within: state.within.clone(),
-                iterations: self.outer.clone(),
-                at: self.origin[at],
-                order: at,
-            });
-        }
+        self.comes(at, Among::Block, true, state);
         let (complete, known) = (Counter::Complete, Counter::AtBarrier);
         let (complete, known) = (self.counter(complete), self.counter(known));
         state.regs[known] = state.regs[complete];
@@ -527,6 +632,7 @@ impl Exec<'_> {
                     kind: counter - self.program.threads[0].regs.len(),
                     copy: { access.tags.has(Tag::Asynchronous) }.then_some(groups),
                     complete,
+                    of_warp: state.regs[self.of_warps()].to_vec(),
                     iterations: self.outer.clone(),
                     at: self.origin[at],
                     order: at,

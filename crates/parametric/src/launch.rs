@@ -54,6 +54,10 @@ pub struct Setting {
     pub local: Vec<Term>,
     /// The number of its block, by dimension.
     pub group: Vec<Term>,
+    /// The number of its warp in the block.
+    pub warp: Term,
+    /// Its number in the warp.
+    pub lane: Term,
     /// Coordinates, sizes and arguments, by name.
     pub places: Vec<(String, Term)>,
 }
@@ -120,6 +124,10 @@ pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> Setting {
         let most = terms.int(MOST as i64);
         facts.push(terms.cmp(CmpOp::Le, Ty::WORD, all, most));
     }
+    let rank = rank_in_block(terms, &places);
+    let size = terms.int(i64::from(form.warp.max(1)));
+    let warp = terms.bin(BinOp::Div, Ty::WORD, rank, size);
+    let lane = terms.bin(BinOp::Rem, Ty::WORD, rank, size);
     let mut named: Vec<(String, Term)> = Vec::new();
     let mut regs = Vec::new();
     for (n, reg) in thread.regs.iter().enumerate() {
@@ -155,6 +163,8 @@ pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> Setting {
         of_thread,
         local: places.local.to_vec(),
         group: places.group.to_vec(),
+        warp,
+        lane,
         places: named,
     }
 }
@@ -224,15 +234,22 @@ fn coordinate_name(name: &str) -> bool {
     words.contains(&bare) || bare.starts_with("get_")
 }
 
+/// The number of a thread in its block.
+fn rank_in_block(terms: &mut Terms, places: &Places) -> Term {
+    linear(terms, places.local, places.block)
+}
+
+/// The number of a place in a box of some size.
+fn linear(terms: &mut Terms, at: [Term; 3], size: [Term; 3]) -> Term {
+    let z = terms.bin(BinOp::Mul, Ty::WORD, at[2], size[1]);
+    let rows = terms.plus(at[1], z);
+    let rows = terms.bin(BinOp::Mul, Ty::WORD, rows, size[0]);
+    terms.plus(at[0], rows)
+}
+
 /// The value of a coordinate by its name.
 fn coordinate(terms: &mut Terms, places: &Places, name: &str) -> Option<Term> {
-    let linear = |terms: &mut Terms, at: [Term; 3], size: [Term; 3]| {
-        let z = terms.bin(BinOp::Mul, Ty::WORD, at[2], size[1]);
-        let rows = terms.plus(at[1], z);
-        let rows = terms.bin(BinOp::Mul, Ty::WORD, rows, size[0]);
-        terms.plus(at[0], rows)
-    };
-    let rank = linear(terms, places.local, places.block);
+    let rank = rank_in_block(terms, places);
     let threads = product(terms, places.block);
     let block = linear(terms, places.group, places.grid);
     let blocks = product(terms, places.grid);

@@ -17,7 +17,7 @@ use program::tags::Tag;
 use program::{BinOp, CmpOp, Instr, Ty};
 use rustc_hash::FxHashMap;
 
-use crate::exec::{BarrierAt, Counter, Exec, Growth, State};
+use crate::exec::{Among, Counter, Exec, Growth, State};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, range_of};
 
 /// How many iterations a loop may have.
@@ -54,15 +54,14 @@ impl Exec<'_> {
         let before = self.found.barriers.len();
         let back = self.range(header..end + 1, &mut inside, Some(header));
         // Threads that come to a barrier together have to come to its iteration together.
-        if self.found.barriers.len() > before {
-            self.found.barriers.push(BarrierAt {
-                guard: head.guard,
-                facts: head.facts.clone(),
-                within: head.within.clone(),
-                iterations: self.outer.clone(),
-                at: self.origin[header],
-                order: header,
-            });
+        let mut inside_of: Vec<(Among, bool)> = Vec::new();
+        for barrier in &self.found.barriers[before..] {
+            if !inside_of.contains(&(barrier.among, barrier.orders)) {
+                inside_of.push((barrier.among, barrier.orders));
+            }
+        }
+        for (among, orders) in inside_of {
+            self.comes(header, among, orders, &head);
         }
         self.outer.pop();
         if let Some(back) = back {
@@ -103,6 +102,9 @@ impl Exec<'_> {
         if code.iter().any(|instr| instr.op.barrier().is_some()) {
             let counters = [Counter::Shared, Counter::Global, Counter::AtBarrier];
             all.extend(counters.map(|counter| self.counter(counter)));
+        }
+        if code.iter().any(|instr| instr.op.barrier().is_some()) {
+            all.extend(self.of_warps());
         }
         let counts = |instr: &Instr| instr.op.has_any(&[Tag::CommitGroup, Tag::WaitGroup]);
         if code.iter().any(counts) {

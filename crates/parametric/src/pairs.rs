@@ -23,7 +23,7 @@ use program::Scope;
 use rustc_hash::FxHashMap;
 
 use crate::decide::Run;
-use crate::exec::{AccessAt, BarrierAt, Behaviour, Does, ExitAt};
+use crate::exec::{AccessAt, Among, BarrierAt, Behaviour, Does, ExitAt};
 use crate::launch::Setting;
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms};
 
@@ -233,7 +233,9 @@ impl<'a> Two<'a> {
     /// That no barrier comes between two accesses.
     fn unordered(&mut self, (a, b): (&AccessAt, &AccessAt), intervals: [Term; 2]) -> Term {
         let [p, q] = intervals;
-        let mut ways = vec![self.terms.cmp(CmpOp::Eq, Ty::WORD, p, q)];
+        let same = self.terms.cmp(CmpOp::Eq, Ty::WORD, p, q);
+        let in_warp = self.unordered_in_warp(a, b);
+        let mut ways = vec![self.terms.and(vec![same, in_warp])];
         let behaviour = self.behaviour;
         for (which, access) in [(0, a), (1, b)] {
             for exit in &behaviour.exits {
@@ -241,6 +243,41 @@ impl<'a> Two<'a> {
             }
         }
         self.terms.or(ways)
+    }
+
+    /// That no barrier of a warp comes between two accesses: each that brings both threads together
+    /// has been passed equally often.
+    fn unordered_in_warp(&mut self, a: &AccessAt, b: &AccessAt) -> Term {
+        let mut all = Vec::new();
+        let masks = self.behaviour.masks.iter().enumerate();
+        for (n, mask) in masks {
+            let (p, q) = (self.of(0, a.of_warp[n]), self.of(1, b.of_warp[n]));
+            let same = self.terms.cmp(CmpOp::Eq, Ty::WORD, p, q);
+            let together = self.in_one_warp(*mask);
+            let apart = self.terms.not(together);
+            all.push(self.terms.or(vec![apart, same]));
+        }
+        self.terms.and(all)
+    }
+
+    /// That both threads are in one warp, and in a mask.
+    fn in_one_warp(&mut self, mask: u32) -> Term {
+        let warps = [0, 1].map(|which| self.of(which, self.setting.warp));
+        let mut all = vec![self.terms.cmp(CmpOp::Eq, Ty::WORD, warps[0], warps[1])];
+        for which in 0..2 {
+            let lane = self.of(which, self.setting.lane);
+            let mut ways = Vec::new();
+            for (first, last) in runs(mask) {
+                let (first, last) = (self.terms.int(first), self.terms.int(last));
+                let from = self.terms.cmp(CmpOp::Ge, Ty::WORD, lane, first);
+                let to = self.terms.cmp(CmpOp::Le, Ty::WORD, lane, last);
+                ways.push(self.terms.and(vec![from, to]));
+            }
+            if mask != u32::MAX {
+                all.push(self.terms.or(ways));
+            }
+        }
+        self.terms.and(all)
     }
 
     /// The same of two accesses of which one is an asynchronous copy, or both are. Such a copy comes
@@ -371,12 +408,15 @@ pub(crate) fn divergence(run: &mut Run, barrier: &BarrierAt) -> Question {
     let (other, same) = (two.of(1, barrier.guard), barrier.iterations.clone());
     let stays = two.terms.not(other);
     conditions.extend([comes, stays]);
+    if let Among::Lanes(mask) = barrier.among {
+        let together = two.in_one_warp(mask);
+        conditions.push(together);
+    }
     let behaviour = two.behaviour;
-    for exit in behaviour
-        .exits
-        .iter()
-        .filter(|exit| exit.order < barrier.order)
-    {
+    // Lanes that have ended are waited for where a mask names them.
+    let exits = behaviour.exits.iter();
+    let exits = exits.filter(|_| barrier.among == Among::Block);
+    for exit in exits.filter(|exit| exit.order < barrier.order) {
         let ends = two.of(1, exit.guard);
         conditions.push(two.terms.not(ends));
     }
@@ -404,6 +444,18 @@ pub(crate) fn divergence(run: &mut Run, barrier: &BarrierAt) -> Question {
         unordered: None,
         iterations: Vec::new(),
     }
+}
+
+/// The runs of ones in a mask: the first and last bit of each.
+fn runs(mask: u32) -> Vec<(i64, i64)> {
+    let mut runs: Vec<(i64, i64)> = Vec::new();
+    for bit in (0..32).filter(|bit| mask >> bit & 1 != 0) {
+        match runs.last_mut() {
+            Some((_, last)) if *last == bit - 1 => *last = bit,
+            _ => runs.push((bit, bit)),
+        }
+    }
+    runs
 }
 
 /// Whether so many bytes at one offset share a byte with those at another one.

@@ -296,6 +296,14 @@ impl Terms {
             }
             _ => {}
         }
+        // `(v + 1) + 1`, as two barriers count.
+        if let (BinOp::Add, Some(y), &Node::Bin(BinOp::Add, of, inner, c)) = (op, cb, self.node(a))
+            && of == ty
+            && let Some(x) = self.constant(c)
+        {
+            let sum = self.int(BinOp::Add.apply(ty, x, y));
+            return self.bin(BinOp::Add, ty, inner, sum);
+        }
         self.add(Node::Bin(op, ty, a, b))
     }
 

@@ -118,7 +118,15 @@ impl Generator {
                 let name = self.random.of(&["atomicAdd", "atomicAdd_block"]);
                 let _ = writeln!(self.text, "{name}(&{place}, 1);");
             }
-            6 | 7 => self.text.push_str("__syncthreads();\n"),
+            6 | 7 => {
+                let barriers = [
+                    "__syncthreads();\n",
+                    "__syncthreads();\n",
+                    "__syncwarp();\n",
+                ];
+                let barrier = self.random.of(&barriers);
+                self.text.push_str(barrier);
+            }
             8 if self.depth == 0 && self.random.below(2) == 0 => {
                 let condition = self.condition();
                 let place = self.place();

@@ -157,6 +157,9 @@ pub struct GroupSeat {
     pub of: u32,
     /// Whether the test does not name its group of that scope; it is then alone in one.
     pub unsaid: bool,
+    /// Whether it stands for every seat of the group: code that depends on its rank is that of no
+    /// other thread.
+    pub anywhere: bool,
 }
 
 impl GroupSeat {
@@ -165,7 +168,25 @@ impl GroupSeat {
         rank: 0,
         of: 1,
         unsaid: false,
+        anywhere: false,
     };
+
+    /// Two seats of a full warp for code that every thread of a warp runs: they differ in rank, and
+    /// with them code that depends on it.
+    pub const ANYWHERE: [GroupSeat; 2] = [
+        GroupSeat {
+            rank: 0,
+            of: 32,
+            unsaid: false,
+            anywhere: true,
+        },
+        GroupSeat {
+            rank: 31,
+            of: 32,
+            unsaid: false,
+            anywhere: true,
+        },
+    ];
 
     /// The seat of the thread at index `at` in its group.
     pub fn among<'a>(
@@ -191,6 +212,7 @@ impl GroupSeat {
             rank: count(at),
             of: count(usize::MAX),
             unsaid,
+            anywhere: false,
         }
     }
 
@@ -217,6 +239,7 @@ impl GroupSeat {
                 rank,
                 of: of(key),
                 unsaid: unsaid(place),
+                anywhere: false,
             })
             .collect()
     }

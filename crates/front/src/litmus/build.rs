@@ -134,8 +134,15 @@ pub(super) fn lower_ptx(
 ) -> Vec<(Thread, Vec<usize>)> {
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
     let clusters = Clusters::of(&places);
-    let [warps, blocks] =
+    let [mut warps, blocks] =
         [Scope::Warp, Scope::Cta].map(|group| GroupSeat::all_among(&places, group));
+    if env.of_every_thread {
+        warps = GroupSeat::ANYWHERE
+            .into_iter()
+            .cycle()
+            .take(places.len())
+            .collect();
+    }
     threads
         .into_iter()
         .enumerate()
@@ -258,8 +265,15 @@ pub(super) fn lower_clike(
 ) -> Vec<(Thread, Vec<clike::host::Request>)> {
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
     let clusters = Clusters::of(&places);
-    let [warps, blocks] =
+    let [mut warps, blocks] =
         [Scope::Warp, Scope::Cta].map(|group| GroupSeat::all_among(&places, group));
+    if threads.iter().any(|thread| thread.env.places_are_registers) {
+        warps = GroupSeat::ANYWHERE
+            .into_iter()
+            .cycle()
+            .take(places.len())
+            .collect();
+    }
     let mut read_only: Vec<(usize, usize)> = Vec::new();
     let lower = |(t, mut thread): (usize, CThreadDraft)| {
         (thread.env.warp, thread.env.block) = (warps[t], blocks[t]);

@@ -14,6 +14,8 @@ pub struct Form {
     pub test: LitmusTest,
     /// The launch that the file gives.
     pub range: NdRange,
+    /// The number of threads in a warp.
+    pub warp: u32,
     /// The registers that hold numbers given to the kernel.
     pub arguments: Vec<String>,
     /// The file's assumption about the launch and the arguments, and its place.
@@ -51,7 +53,7 @@ pub(super) const ENOUGH: usize = 16;
 /// A form of a test with two threads; `None`: they do not run the same code.
 pub(super) fn of_two(
     mut test: LitmusTest,
-    range: NdRange,
+    (range, warp): (NdRange, u32),
     arguments: Vec<String>,
     assume: Option<(String, Span)>,
 ) -> Result<Form, Span> {
@@ -76,6 +78,7 @@ pub(super) fn of_two(
     Ok(Form {
         test,
         range,
+        warp,
         arguments,
         assume,
     })

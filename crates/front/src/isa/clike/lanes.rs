@@ -189,6 +189,21 @@ impl Lowering<'_, '_> {
             };
             (ty, Expr::Cast(ty, value.expr.clone().into()))
         };
+        if seat.anywhere {
+            // Whose value it is depends on the thread.
+            self.push(lanes.meet(brought, Expr::Const(1)));
+            let ty = match handed {
+                Handed::All | Handed::Any => Ty::S32,
+                _ => ty,
+            };
+            let dst = self.temporary(ty);
+            let value = Expr::unknown(ty);
+            self.push(Op::Assign { dst, value });
+            return Some(match float.filter(|_| moves) {
+                Some(float) => Value::new(Expr::Reg(dst), float),
+                None => Value::of(Expr::Reg(dst), ty),
+            });
+        }
         let lane = args.lane.map_or(Expr::Const(0), |lane| match lane.ty {
             Type::Float(_) => lane.fit(Ty::S32),
             _ => lane.expr,

@@ -100,7 +100,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             if threads > 32 {
                 return too_many_lanes(e, c);
             }
-            if threads == 1 || e.converged {
+            if threads == 1 || e.converged || all.seat.anywhere {
                 return put(e, c, 0, all.mask);
             }
             let value = int(1 << all.seat.rank);
@@ -411,12 +411,14 @@ impl LaneSet {
 
     /// Whether the mask names its own thread; `None` if it is constant and names the whole group.
     pub(in crate::isa) fn names_itself(&self) -> Option<Expr> {
-        (self.mask != int(self.seat.all())).then(|| self.has(self.seat.rank))
+        let is_asked = self.mask != int(self.seat.all()) && !self.seat.anywhere;
+        is_asked.then(|| self.has(self.seat.rank))
     }
 
     /// The micro-op by which a thread gives a value. If `defined` is 0, it meets no other thread.
     pub(in crate::isa) fn meet(&self, value: Expr, defined: Expr) -> Op {
         let lanes = match both(self.has(self.seat.rank), defined) {
+            _ if self.seat.anywhere => self.mask.clone(),
             Expr::Const(0) => int(0),
             Expr::Const(_) => self.mask.clone(),
             defined => Expr::Select(defined.into(), self.mask.clone().into(), int(0).into()),
@@ -700,9 +702,14 @@ pub(in crate::isa) fn equal(ty: Ty, all: &[Expr]) -> Expr {
     }
 }
 
-/// Assigns a value to the destination with that number, if the instruction has it.
+/// Assigns a value to the destination with that number, if the instruction has it. In code of every
+/// thread, it is not known which lanes the value is of.
 fn put(e: &mut Emit<'_, '_>, c: &PtxInstr, number: usize, value: Expr) {
     if let Some(PtxArg::Dst(Some(dst))) = c.elements(0).get(number) {
+        let value = match e.env.warp.anywhere {
+            true => Expr::unknown(Ty::WORD),
+            false => value,
+        };
         e.push(Op::Assign { dst: *dst, value });
     }
 }
@@ -798,7 +805,11 @@ fn those_that_came(e: &mut Emit<'_, '_>, c: &PtxInstr, lanes: &LaneSet) -> Optio
 /// Takes the values of all lanes from the thread's last meeting.
 fn take(e: &mut Emit<'_, '_>, c: &PtxInstr, lanes: LaneSet, ty: Ty) -> Option<LaneValues> {
     let mut all = Vec::new();
-    for lane in lanes.possible() {
+    let taken_from = match lanes.seat.anywhere {
+        true => Vec::new(),
+        false => lanes.possible(),
+    };
+    for lane in taken_from {
         all.push((lane, Expr::Reg(taken(e, c, lane, ty)?)));
     }
     Some(LaneValues { lanes, taken: all })
@@ -931,6 +942,11 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     };
     let value = e.fit(c.expr(1), c.ty);
     let Some(lanes) = named(e, c, 4) else { return };
+    if lanes.seat.anywhere {
+        e.push(lanes.meet(value, int(1)));
+        put(e, c, 1, int(0));
+        return put(e, c, 0, int(0));
+    }
     let shuffled = ShuffleSources::new(mode, c.expr(2), sections, &lanes);
     let defined = shuffled.is_defined(&lanes);
     among_them(e, &lanes);

@@ -139,6 +139,8 @@ pub struct PtxEnv {
     pub operands: Vec<String>,
     /// Code cannot name locations.
     pub nameless: bool,
+    /// The code is that of every thread of a kernel.
+    pub of_every_thread: bool,
 }
 
 /// A register's initial value, as the test gives it.

@@ -303,6 +303,7 @@ impl TestReader<'_, '_> {
         let word = self.word(self.root, "dialect", keys::DIALECTS, choice);
         let dialect = dialects().find(|d| Some(d.name()) == word);
         let range = self.index_space(dialect.unwrap_or_default(), kernel, choice)?;
+        let warp = self.layout(kernel, choice)?.warp;
         let errors = self.sink.errors();
         let (test, _) = self.test(choice)?;
         if self.sink.errors() > errors {
@@ -318,7 +319,7 @@ impl TestReader<'_, '_> {
             let span = text.span(0..text.as_str().len());
             (text.as_str().to_string(), span)
         });
-        match of_two(test, range, names, assume) {
+        match of_two(test, (range, warp), names, assume) {
             Ok(form) => Some(form),
             Err(span) => {
                 let message = "this value differs between threads";
@@ -343,6 +344,7 @@ impl TestReader<'_, '_> {
             strict: true,
             instance_barriers: barriers == Some("litmus"),
             acquiring_red: reductions == Some("litmus"),
+            of_every_thread: matches!(self.reading, Reading::Form),
             ..PtxEnv::default()
         };
         let errors = self.sink.errors();
