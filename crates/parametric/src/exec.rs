@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use program::tags::Tag;
 use program::{
-    Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Init, Instr, LocId,
-    LocationKind, Mark, Op, Program, Scope, Space, Ty,
+    Attendance, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Init, Instr,
+    LocId, LocationKind, Mark, Op, Program, Scope, Space, Ty,
 };
 use rustc_hash::FxHashMap;
 
@@ -441,9 +441,9 @@ impl Exec<'_> {
             Op::Give {
                 among,
                 lanes,
-                converged,
+                attendance,
                 ..
-            } => self.meets(at, (*among, lanes, *converged), &state),
+            } => self.meets(at, *among, lanes, *attendance, &state),
             Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
                 self.unknown(at, "a call of the runtime");
             }
@@ -538,10 +538,17 @@ impl Exec<'_> {
         first..first + self.found.masks.len()
     }
 
-    /// Lanes of a warp exchange values: they come together, which orders no memory.
-    fn meets(&mut self, at: usize, how: (Scope, &Expr, bool), state: &State) {
-        let (among, lanes, converged) = how;
-        if converged {
+    /// Lanes of a warp exchange values: they come together, which orders no memory. That a lane
+    /// which has ended is not awaited is left to the exact engines, which try each alarm.
+    fn meets(
+        &mut self,
+        at: usize,
+        among: Scope,
+        lanes: &Expr,
+        attendance: Attendance,
+        state: &State,
+    ) {
+        if attendance == Attendance::Present {
             return;
         }
         let mask = self.mask(at, Some(lanes), state);
