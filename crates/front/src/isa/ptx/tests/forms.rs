@@ -284,6 +284,7 @@ fn lanes_meet_by_masks() {
             rank: 1,
             of: 4,
             unsaid: false,
+            anywhere: false,
         },
         ..env()
     };
