@@ -121,6 +121,21 @@ pub(super) struct SourceArgs {
     /// The language of source files whose names do not say it
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     pub(super) language: Option<LanguageArg>,
+    /// The arguments of a program, `argv` of its `main`, as one text
+    #[arg(long = "args", value_name = "TEXT", allow_hyphen_values = true)]
+    pub(super) program: Option<String>,
+    /// Another value of a constant of a source file (repeatable): a macro, or a variable that is
+    /// given a number
+    #[arg(long = "define", value_name = "NAME=VALUE", value_parser = constant)]
+    pub(super) constants: Vec<(String, i64)>,
+}
+
+/// `NAME=VALUE`
+pub(super) fn constant(text: &str) -> Result<(String, i64), String> {
+    let wrong = || "expected a name and a number, as in `--define N=16`".to_owned();
+    let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+    let value = value.trim().parse().map_err(|_| wrong())?;
+    Ok((name.trim().to_owned(), value))
 }
 
 impl SourceArgs {
@@ -138,8 +153,16 @@ impl SourceArgs {
         source::Options {
             language: self.language.map(LanguageArg::kind),
             launches: self.launches.clone(),
+            arguments: words(self.program.as_deref()),
+            constants: self.constants.iter().cloned().collect(),
         }
     }
+}
+
+/// The words of a text.
+pub(super) fn words(text: Option<&str>) -> Vec<String> {
+    let text = text.unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Instructions that programs are made of only if they are asked for.
@@ -683,6 +706,17 @@ pub(super) struct ImportArgs {
         help_heading = "Kernels"
     )]
     pub(super) launches: Vec<String>,
+    /// Of a source file: the arguments of its program, as one text
+    #[arg(
+        long = "args",
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        help_heading = "Kernels"
+    )]
+    pub(super) program: Option<String>,
+    /// Of a source file: another value of a constant (repeatable)
+    #[arg(long = "define", value_name = "NAME=VALUE", value_parser = constant, help_heading = "Kernels")]
+    pub(super) constants: Vec<(String, i64)>,
     /// Of a kernel: what is expected of its races, which is written into the test
     #[arg(long, value_name = "VERDICT", help_heading = "Kernels", value_parser = PossibleValuesParser::new(["racy", "race-free"]))]
     pub(super) expect: Option<String>,

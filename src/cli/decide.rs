@@ -66,6 +66,8 @@ impl<R> Decided<R> {
 
 /// No longer is a change looked for that makes a kernel of a source file race-free.
 const REMEDY: Duration = Duration::from_secs(20);
+/// The same for a program with its host: its answer names the missing call without this search.
+const PROGRAM_REMEDY: Duration = Duration::from_secs(2);
 
 /// Answers the questions of one unit, in order.
 pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<AnswerLine> {
@@ -388,9 +390,13 @@ fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, sett
     let met = report::is_met(question.expected, answer.verdict.word());
     let fault = unit.source.launch.is_some() && answer.verdict == Verdict::Racy;
     // Who asked of a kernel asked for no proof, and waits.
+    let most = match unit.source.program.host {
+        Some(_) => PROGRAM_REMEDY,
+        None => REMEDY,
+    };
     let limits = match fault {
         true => Limits {
-            timeout: Some(settings.limits.timeout.map_or(REMEDY, |t| t.min(REMEDY))),
+            timeout: Some(settings.limits.timeout.map_or(most, |t| t.min(most))),
             ..settings.limits
         },
         false => settings.limits,

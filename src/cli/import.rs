@@ -162,6 +162,8 @@ fn launched(path: &Path, kind: SourceKind, args: &ImportArgs, terminal: &Termina
     let options = Options {
         language: None,
         launches: args.launches.clone(),
+        arguments: super::args::words(args.program.as_deref()),
+        constants: args.constants.iter().cloned().collect(),
     };
     let (all, mut diagnostics) = match source::to_toml(&name, &text, kind, &options) {
         Ok(made) => made,

@@ -18,6 +18,7 @@ use verdict::{
 };
 
 use super::plan::{Question, Unit};
+use super::programs::Agents;
 use super::settings::Settings;
 
 /// The runs that look for the reason of a race, and their time.
@@ -93,6 +94,7 @@ pub(super) fn told(
         kernel: launch.kernel.clone(),
         launch: launch.text.clone(),
         origin: match launch.by {
+            LaunchOrigin::Main(launches) => LaunchSource::Main(launches),
             _ if !launch.notes.is_empty() => LaunchSource::Smaller,
             LaunchOrigin::Line => LaunchSource::File,
             LaunchOrigin::CommandLine => LaunchSource::CommandLine,
@@ -129,7 +131,11 @@ impl Told<'_> {
                 None => pairs.insert(0, own),
             }
         }
-        let runs = self.runs();
+        // The calls of a program say why, without a run.
+        let runs = match self.agents() {
+            Some(_) => Vec::new(),
+            None => self.runs(),
+        };
         let execution = first.and_then(|fault| fault.execution.as_ref());
         let tell = |(i, pair): (usize, &RacingPair)| {
             let witness = execution.or(answer.witness.as_ref()).filter(|_| i == 0);
@@ -144,7 +150,12 @@ impl Told<'_> {
                     let all = changes.iter().map(proposal).collect::<Vec<_>>();
                     d.help(all.join(", and "))
                 }
-                _ => d,
+                _ => match self.agents() {
+                    Some(agents) => {
+                        agents.advised(d, pair.events.each_ref().map(|e| e.event.thread))
+                    }
+                    None => d,
+                },
             }
         };
         pairs.iter().enumerate().map(tell).collect()
@@ -152,16 +163,23 @@ impl Told<'_> {
 
     fn race(&self, pair: &RacingPair, witness: Option<&Witness>) -> Diagnostic {
         let [a, b] = &pair.events;
-        // The read comes first in the message.
-        let (first, second) = match (writes(a), writes(b)) {
-            (true, false) => (b, a),
+        // The read comes first in the message; of a program, the host or the later command.
+        let (first, second) = match (self.agents(), writes(a), writes(b)) {
+            (Some(agents), ..) if agents.rank(b.event.thread) > agents.rank(a.event.thread) => {
+                (b, a)
+            }
+            (agents, true, false) if agents.is_none_or(|of| of.same(a, b)) => (b, a),
             _ => (a, b),
         };
         let place = self.place(pair.place.as_deref(), a);
         let kernel = &self.launch.kernel;
+        let who = match self.agents() {
+            Some(agents) => agents.both([first, second].map(|e| e.event.thread)),
+            None => "threads".to_owned(),
+        };
         let message = match &place {
-            Some(place) => format!("`{kernel}`: threads race on {place}"),
-            None => format!("`{kernel}`: threads race"),
+            Some(place) => format!("`{kernel}`: {who} race on {place}"),
+            None => format!("`{kernel}`: {who} race"),
         };
         let said = |event: &FaultEvent| {
             format!(
@@ -198,6 +216,15 @@ impl Told<'_> {
         }
     }
 
+    /// The host and the commands of a program; `None`: the test is a kernel.
+    fn agents(&self) -> Option<Agents<'_>> {
+        let host = self.test.program.host.as_deref()?;
+        Some(Agents {
+            test: self.test,
+            host,
+        })
+    }
+
     fn blocks(&self) -> u32 {
         self.launch.grid.iter().product()
     }
@@ -222,6 +249,9 @@ impl Told<'_> {
 
     /// `thread 3 of block 1`.
     fn coordinates(&self, thread: usize) -> String {
+        if let Some(agents) = self.agents() {
+            return agents.thread(thread);
+        }
         let id = ThreadId(thread as u16);
         let rank = self.test.program.seat(id, Scope::Cta).rank;
         let warps = self.launch.block.iter().product::<u32>() > 32;
@@ -248,7 +278,12 @@ impl Told<'_> {
 
     /// `` reads `s[1]` ``, with the value, where it is worked out.
     fn does(&self, event: &FaultEvent, pair: &RacingPair) -> String {
-        let does = if writes(event) { "writes" } else { "reads" };
+        let agents = self.agents().filter(|_| writes(event));
+        let does = match agents.and_then(|agents| agents.verb(self.span(event))) {
+            Some(verb) => verb,
+            None if writes(event) => "writes",
+            None => "reads",
+        };
         let name = pair
             .place
             .as_deref()
@@ -303,6 +338,11 @@ impl Told<'_> {
 
     /// The reason that nothing orders two accesses.
     fn reason(&self, pair: &RacingPair, runs: &[Race], witness: Option<&Witness>) -> String {
+        let agents = self.agents();
+        let of_host = agents.and_then(|a| a.reason(pair.events.each_ref().map(|e| e.event.thread)));
+        if let Some(reason) = of_host {
+            return reason;
+        }
         let lines = pair.events.each_ref().map(|event| event.event.line.number);
         let is_it = |race: &&Race| {
             let found = [race.first.line.number, race.second.line.number];
@@ -451,7 +491,7 @@ fn writes(event: &FaultEvent) -> bool {
 fn proposal(change: &verdict::Change) -> String {
     // All threads have the same code.
     let text = match change.text.split_once("'s line ") {
-        Some((threads, rest)) if threads.starts_with('P') => {
+        Some((threads, rest)) if threads.starts_with('P') || threads == "main" => {
             format!("let line {}", rest.replacen(" has ", " have ", 1))
         }
         _ => change.text.clone(),

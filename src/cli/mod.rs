@@ -55,6 +55,7 @@ mod outputs;
 mod panics;
 mod plan;
 mod pool;
+mod programs;
 mod progress;
 mod run;
 mod schema;

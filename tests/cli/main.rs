@@ -17,6 +17,7 @@ mod mappings;
 mod modules;
 mod outcomes;
 mod pipelines;
+mod programs;
 mod races;
 mod readings;
 mod run;

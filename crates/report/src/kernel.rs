@@ -31,6 +31,8 @@ pub enum LaunchSource {
     File,
     /// The command line says it.
     CommandLine,
+    /// `main` of the file has so many launches.
+    Main(usize),
     /// It was chosen.
     Chosen,
     /// It is smaller than the given one, which has too many threads.
@@ -111,7 +113,9 @@ impl Kernels {
         let mut lines = Vec::new();
         for tally in self.all.values() {
             lines.extend(tally.notes.iter().map(|note| format!("note: {note}")));
-            if tally.origin == LaunchSource::Chosen || !tally.notes.is_empty() {
+            let whole = matches!(tally.origin, LaunchSource::Main(_));
+            let smaller = !tally.notes.is_empty() && !whole;
+            if tally.origin == LaunchSource::Chosen || smaller {
                 lines.push(format!("launch chosen: {}", tally.launch));
             }
         }
@@ -144,16 +148,32 @@ impl Kernels {
                 }
             )
         };
+        if let LaunchSource::Main(launches) = first.origin
+            && all
+                .iter()
+                .all(|tally| matches!(tally.origin, LaunchSource::Main(_)))
+        {
+            text = programs(all.len(), names.len(), launches);
+        }
         let launches = if one { "launch" } else { "launches" };
-        let same = all.iter().all(|tally| tally.origin == first.origin);
+        let kind = |origin: LaunchSource| std::mem::discriminant(&origin);
+        let same = all
+            .iter()
+            .all(|tally| kind(tally.origin) == kind(first.origin));
         let origin = match first.origin {
             _ if !same => "partly chosen",
+            LaunchSource::Main(_) => "as in `main`",
             LaunchSource::File => "as in the file",
             LaunchSource::CommandLine => "as on the command line",
             LaunchSource::Chosen => "chosen",
             LaunchSource::Smaller => "smaller than given",
         };
-        let _ = write!(text, ", {launches} {origin}: ");
+        match first.origin {
+            LaunchSource::Main(_) if same => text += ": ",
+            _ => {
+                let _ = write!(text, ", {launches} {origin}: ");
+            }
+        }
         let count = |is: &dyn Fn(&Tally) -> bool| all.iter().filter(|tally| is(tally)).count();
         let mut races = Vec::new();
         for word in ["racy", "race-free"] {
@@ -212,6 +232,23 @@ impl Kernels {
             1 => Some("1 hangs".to_owned()),
             n => Some(format!("{n} hang")),
         }
+    }
+}
+
+/// `1 program, 3 launches as in `main``.
+fn programs(ways: usize, programs: usize, launches: usize) -> String {
+    let text = counted(programs, "program");
+    match (programs, ways) {
+        (1, 1) => format!("{text}, {} as in `main`", plural(launches, "launch")),
+        (programs, ways) if programs == ways => format!("{text}, launches as in `main`"),
+        _ => format!("{text}, {ways} ways through `main`"),
+    }
+}
+
+fn plural(n: usize, word: &str) -> String {
+    match n {
+        1 => format!("1 {word}"),
+        n => format!("{n} {word}es"),
     }
 }
 

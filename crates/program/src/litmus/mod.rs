@@ -81,8 +81,12 @@ pub struct KernelLaunch {
     pub span: Span,
     /// Buffers that begin with any values: reading them is no mistake.
     pub inputs: Vec<String>,
-    /// What is to be said of the launch: why it is a smaller one.
+    /// What is to be said of the launch: why it is a smaller one; of a program: its way.
     pub notes: Vec<String>,
+    /// Of a program: its arguments.
+    pub arguments: Vec<String>,
+    /// Values of constants that were given.
+    pub constants: BTreeMap<String, i64>,
 }
 
 /// Where a launch comes from.
@@ -92,6 +96,8 @@ pub enum LaunchOrigin {
     Line,
     /// The command line.
     CommandLine,
+    /// `main` of the file, which has so many launches: the test is the whole program.
+    Main(usize),
     /// It was chosen to suit the code.
     Choice,
 }

@@ -15,6 +15,8 @@ pub(super) enum Arg {
     Names(Vec<Range<usize>>),
     /// `&e`
     Address(Range<usize>),
+    /// `&a[3]`: the name, and the index.
+    Element(Range<usize>, u32, Range<usize>),
     /// A number.
     Int(i64, Range<usize>),
     /// `sizeof(x)` or `4 * sizeof(int)`: the factor, and the operand of `sizeof`.
@@ -33,6 +35,7 @@ impl Arg {
         match self {
             Arg::Names(all) => all[0].start..all[all.len() - 1].end,
             Arg::Address(r)
+            | Arg::Element(_, _, r)
             | Arg::Int(_, r)
             | Arg::Size(_, r)
             | Arg::List(_, r)
@@ -135,7 +138,16 @@ impl Parser<'_, '_> {
     fn host_arg(&mut self) -> Parsed<Arg> {
         let start = self.tokens.range().start;
         if self.eat("&") {
-            self.host_name("a name")?;
+            let name = self.host_name("a name")?;
+            if self.eat("[") {
+                let Tok::Int(n, _) = self.tokens.peek() else {
+                    return self.unexpected("the number of an element");
+                };
+                self.next();
+                self.expect("]")?;
+                let range = start..self.tokens.last().range.end;
+                return Ok(Arg::Element(name, n as u32, range));
+            }
             return Ok(Arg::Address(start..self.tokens.last().range.end));
         }
         if self.eat("{") {

@@ -39,9 +39,11 @@ pub(super) struct Item {
     /// Its place in the text.
     pub(super) range: Range<usize>,
     /// The names that it declares.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// The words that it is made of.
     words: BTreeSet<String>,
+    /// Whether it is a function with its body.
+    pub(super) is_function: bool,
     /// The place of its name, if it is a kernel.
     pub(super) kernel: Option<Range<usize>>,
     /// The place of its cluster size, which is a part of its launch.
@@ -253,6 +255,7 @@ impl<'a> Splitter<'a> {
             range: self.all[words.start].start..self.all[words.end - 1].end,
             names,
             words: inside,
+            is_function,
             kernel,
         });
     }

@@ -60,6 +60,7 @@ mod function;
 mod groups;
 pub mod host;
 mod host_calls;
+pub mod host_main;
 mod initialisers;
 mod inline;
 mod inline_asm;

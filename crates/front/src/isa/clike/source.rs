@@ -5,8 +5,10 @@
 //! - Hints choose the sizes of a launch. No answer rests on them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::ast::{Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
+use super::host_main::HostCode;
 use super::items::{Item, items, needed};
 use super::lower::Lowering;
 use super::preprocess::{Preprocessed, preprocess_file, words};
@@ -176,6 +178,15 @@ impl SourceUnit {
             .collect()
     }
 
+    /// The code of the host; `None`: the file has no `main`. `arguments` are those of the program.
+    pub fn host_code<'a>(
+        &'a self,
+        file: &'a Arc<SourceFile>,
+        arguments: &[String],
+    ) -> Option<HostCode<'a>> {
+        HostCode::new(&self.text, &self.items, file, arguments)
+    }
+
     fn item(&self, kernel: usize) -> Option<(&Item, &Range<usize>)> {
         let mut all = self
             .items
@@ -184,11 +195,19 @@ impl SourceUnit {
         all.nth(kernel)
     }
 
-    /// A kernel with all that it needs, parsed.
-    pub fn unit(&self, kernel: usize, sink: &mut Sink) -> Unit {
+    /// A kernel with all that it needs, parsed. `instance`: the arguments of its template.
+    pub fn unit(&self, kernel: usize, instance: Option<&str>, sink: &mut Sink) -> Unit {
         let errors = sink.errors();
         let text = match self.item(kernel) {
-            Some((_, name)) => needed(&self.text, &self.items, name),
+            Some((_, name)) => {
+                let mut text = needed(&self.text, &self.items, name);
+                if let Some(arguments) = instance {
+                    let word = &self.text.as_str()[name.clone()];
+                    let instance = format!("template __global__ void {word}<{arguments}>();\n");
+                    text.push_opaque(&instance, self.text.span(name.clone()));
+                }
+                text
+            }
             None => MappedText::new(),
         };
         let (stmts, instances) = parse::statements(&text, self.language, sink);
@@ -246,6 +265,9 @@ impl Unit {
         let Some(kernel) = self.kernel() else {
             return head;
         };
+        if !kernel.template.is_empty() {
+            lowering.bind_template_of_kernel(kernel);
+        }
         for param in &kernel.params {
             let of = lowering.kernel_parameter(param);
             head.parameters.push(self.parameter(&param.declarator, of));

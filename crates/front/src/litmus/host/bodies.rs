@@ -238,7 +238,7 @@ impl<'a> Bodies<'a> {
                 Some(from) => {
                     ops.push(Op::Load {
                         dst: RegId(0),
-                        addr: element(from, i, ty),
+                        addr: element(from, request.first[1] + i, ty),
                         access: self.plain(ty),
                     });
                     Expr::Reg(RegId(0))
@@ -246,7 +246,7 @@ impl<'a> Bodies<'a> {
                 None => Expr::Const(ty.wrap(request.value)),
             };
             ops.push(Op::Store {
-                addr: element(to, i, ty),
+                addr: element(to, request.first[0] + i, ty),
                 value,
                 access: self.plain(ty),
             });

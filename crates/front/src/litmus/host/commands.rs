@@ -106,7 +106,7 @@ impl HostBuilder<'_, '_> {
             }
             Does::Copy => {
                 let (to, source) = (request.memory[0]?, request.memory[1]?);
-                let elements = self.extent(request, to.0, source.0)?;
+                let elements = self.extent(request, to.0, Some(source.0))?;
                 if self.declared.runtime == Runtime::Cuda {
                     *blocking = *blocking && self.synchronous(request, to.0, source.0)?;
                 }
@@ -118,7 +118,7 @@ impl HostBuilder<'_, '_> {
             }
             Does::Fill => {
                 let to = request.memory[0]?.0;
-                let elements = self.bodies.elements(to);
+                let elements = self.extent(request, to, None)?;
                 (
                     CommandKind::Copy,
                     self.bodies.copy(request, None, to, elements, device),
@@ -307,9 +307,9 @@ impl HostBuilder<'_, '_> {
         None
     }
 
-    /// The number of elements that a copy copies.
-    fn extent(&mut self, request: &Request, to: LocId, from: LocId) -> Option<u32> {
-        let (a, b) = (self.bodies.elements(to), self.bodies.elements(from));
+    /// The number of elements that a copy copies, or that a fill writes.
+    fn extent(&mut self, request: &Request, to: LocId, from: Option<LocId>) -> Option<u32> {
+        let from = from.unwrap_or(to);
         let (ta, tb) = (self.bodies.ty(to), self.bodies.ty(from));
         let span = request.bytes.map_or(request.span, |b| b.1);
         if ta.bits != tb.bits {
@@ -321,23 +321,25 @@ impl HostBuilder<'_, '_> {
             );
             return None;
         }
+        let behind = |memory, n: usize| {
+            let all: u32 = self.bodies.elements(memory);
+            all.saturating_sub(request.first[n])
+        };
+        let a = behind(to, 0);
+        let b = if from == to { a } else { behind(from, 1) };
         let whole = u64::from(a.min(b));
         let size = u64::from(ta.bits) / 8;
         let bytes = request.bytes.map_or(whole * size, |b| b.0);
         let elements = bytes / size;
         let sizes_differ = request.bytes.is_none() && a != b;
         if !bytes.is_multiple_of(size) || elements > whole || elements == 0 || sizes_differ {
-            self.sink.error(
-                "bad-number",
-                span,
-                "the size differs from that of the memory",
-                |d| {
-                    d.label(format!(
-                        "expected up to {} bytes, in elements of {size}",
-                        whole * size
-                    ))
-                },
-            );
+            let message = "the size differs from that of the memory";
+            self.sink.error("bad-number", span, message, |d| {
+                d.label(format!(
+                    "expected up to {} bytes, in elements of {size}",
+                    whole * size
+                ))
+            });
             return None;
         }
         u32::try_from(elements).ok()

@@ -228,7 +228,11 @@ impl Misuse<'_> {
         let [Some((to, at)), Some((from, _))] = request.memory else {
             return;
         };
-        if to == from {
+        // The ends of parts are known where the call says the bytes.
+        let bytes = request.bytes.map_or(u64::MAX, |bytes| bytes.0);
+        let size = u64::from(self.symbols.ty(to).bits / 8).max(1);
+        let apart = u64::from(request.first[0].abs_diff(request.first[1]));
+        if to == from && apart.saturating_mul(size) < bytes {
             self.error(
                 "overlapping-copy",
                 at,

@@ -6,8 +6,8 @@
 //!   memory; else one.
 //! - As many threads in a block as shared arrays have elements, at most a warp, or a few, if the
 //!   code asks how many there are; two, where they meet at objects in memory or copy
-//!   asynchronously, as each makes many events; a warp, if lanes hand each other values; one, if the code does
-//!   not tell threads apart; else four.
+//!   asynchronously, as each makes many events; a warp, if lanes hand each other values; one, if
+//!   the code does not tell threads apart; else four.
 //! - A number that a parameter is compared with decides on the parameter; else there are as many
 //!   elements as threads.
 //! - A buffer reaches as far as the launch accesses it, and begins with any values. It begins with

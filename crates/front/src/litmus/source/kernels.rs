@@ -3,21 +3,29 @@
 //! # Invariants
 //! - A kernel that cannot be read does not keep others from being tests.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::bind::{Bound, Memory, bind, bytes_of};
 use super::launch::Contents;
+use super::whole::{BoundProgram, ProgramOptions, ReadKernels};
 use super::{Options, SourceKind, WrittenLaunches, choose, head, launch, ptx, written};
+use crate::isa::clike::host_main::{Constants, ProgramTrace};
 use crate::isa::clike::{KernelHead, SourceUnit, Unit};
 use crate::litmus::fronts::language;
 use crate::litmus::kernel::Source;
 use crate::litmus::toml::{Code, Made, read_made};
-use diag::{Diagnostic, MappedText, Sink, Span};
+use diag::{Diagnostic, MappedText, Sink, SourceFile, Span};
 use program::Dialect;
 use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
 
 /// More threads than these are not decided one by one.
 const MOST_THREADS: u64 = 256;
+
+/// More threads of a whole program than these are not decided one by one.
+const MOST_PROGRAM_THREADS: i64 = 512;
 
 /// The largest number of buffers that steer the program.
 const MOST_STEERING: usize = 32;
@@ -36,8 +44,9 @@ pub(in crate::litmus) fn read(
     others: &mut Vec<Diagnostic>,
 ) -> Vec<LitmusTest> {
     let mut tests = Vec::new();
-    each(kind, options, sink, others, &mut |_, (_, test)| {
-        tests.push(test)
+    each(kind, options, sink, others, &mut |made| match made {
+        MadeTest::Kernel(_, (_, test)) => tests.push(test),
+        MadeTest::Program(_, test) => tests.push(test),
     });
     tests
 }
@@ -51,20 +60,32 @@ pub(in crate::litmus) fn documents(
 ) -> Vec<(String, String)> {
     let name = sink.file().name.clone();
     let mut all = Vec::new();
-    each(kind, options, sink, others, &mut |kernel, (bound, test)| {
-        let text = kernel.document(&bound, &test.name, &name);
-        all.push((test.name, text));
+    each(kind, options, sink, others, &mut |made| match made {
+        MadeTest::Kernel(kernel, (bound, test)) => {
+            let text = kernel.document(&bound, &test.name, &name);
+            all.push((test.name, text));
+        }
+        MadeTest::Program(program, test) => {
+            let text = program.document(&test.name, &name);
+            all.push((test.name, text));
+        }
     });
     all
 }
 
-/// Gives each kernel with each of its launches to `take`.
+/// A test with its origin.
+enum MadeTest<'a> {
+    Kernel(&'a SourceKernel, (Bound, LitmusTest)),
+    Program(&'a BoundProgram<'a>, LitmusTest),
+}
+
+/// Gives each kernel with each of its launches, or each way through the program, to `take`.
 fn each(
     kind: SourceKind,
     options: &Options,
     sink: &mut Sink,
     others: &mut Vec<Diagnostic>,
-    take: &mut dyn FnMut(&SourceKernel, (Bound, LitmusTest)),
+    take: &mut dyn FnMut(MadeTest<'_>),
 ) {
     let file = sink.file().clone();
     let kernels = match kind.dialect() {
@@ -76,7 +97,7 @@ fn each(
             }
         },
         dialect => {
-            let text = MappedText::verbatim(&file.text, 0);
+            let text = with_constants(&file, options);
             SourceKernels::C(SourceUnit::read(text, language(dialect), sink), dialect)
         }
     };
@@ -87,6 +108,13 @@ fn each(
     }
     let all = written(options, sink, others);
     let sizes = launch::sizes(&file.text);
+    if all.is_empty()
+        && options.launches.is_empty()
+        && sizes.is_none()
+        && programs(&kernels, options, sink, others, take)
+    {
+        return;
+    }
     let mut taken: Vec<String> = Vec::new();
     let mut launched = vec![false; all.len()];
     for number in 0..names.len() {
@@ -97,7 +125,7 @@ fn each(
             continue;
         }
         let (kept, errors) = (sink.kept(), sink.errors());
-        let kernel = kernels.kernel(number, sink);
+        let kernel = kernels.kernel(number, None, sink);
         if sink.errors() == errors {
             let given: Vec<Option<&WrittenLaunches>> = match own.as_slice() {
                 [] => vec![None],
@@ -107,7 +135,7 @@ fn each(
                 match kernel.test(given, sizes.as_ref(), &taken, sink) {
                     Ok(Some((bound, test))) => {
                         taken.push(test.name.clone());
-                        take(&kernel, (bound, test));
+                        take(MadeTest::Kernel(&kernel, (bound, test)));
                     }
                     Ok(None) => {}
                     Err(wrong) => others.extend(wrong),
@@ -123,6 +151,148 @@ fn each(
     }
 }
 
+/// Follows `main`; whether it replaces all launches of single kernels.
+fn programs(
+    kernels: &SourceKernels,
+    options: &Options,
+    sink: &mut Sink,
+    others: &mut Vec<Diagnostic>,
+    take: &mut dyn FnMut(MadeTest<'_>),
+) -> bool {
+    let file = sink.file().clone();
+    let SourceKernels::C(source, Dialect::Cuda) = kernels else {
+        return false;
+    };
+    let Some(host) = source.host_code(&file, &options.arguments) else {
+        return false;
+    };
+    let followed = host.follow().and_then(decidable(&file));
+    let too_large = followed
+        .as_ref()
+        .is_err_and(|wrong| wrong.id == "too-large");
+    if let Some(smaller) = Constants::smaller(&file.text).filter(|_| too_large) {
+        let text = with_constants(&file, options);
+        let mut own = Sink::new(&file);
+        let language = language(Dialect::Cuda);
+        let source = SourceUnit::read(smaller.put_into(&text), language, &mut own);
+        let again = source.host_code(&file, &options.arguments);
+        let ways = again.map(|host| host.follow().and_then(decidable(&file)));
+        if let Some(Ok(ways)) = ways {
+            let note = format!(
+                "the program is decided with smaller constants: {} (`--define NAME=VALUE` gives \
+                 others)",
+                smaller.told()
+            );
+            let kernels = SourceKernels::C(source, Dialect::Cuda);
+            return bound_programs(&kernels, &ways, Some(note), options, sink, others, take);
+        }
+    }
+    match followed {
+        Ok(ways) => bound_programs(kernels, &ways, None, options, sink, others, take),
+        Err(wrong) => {
+            let open = ["not-followed", "host-syntax", "too-large"].contains(&wrong.id);
+            others.push(*wrong);
+            !open
+        }
+    }
+}
+
+/// Refuses programs of too many threads.
+fn decidable(
+    file: &Arc<SourceFile>,
+) -> impl Fn(Vec<ProgramTrace>) -> Result<Vec<ProgramTrace>, Box<Diagnostic>> {
+    move |ways| {
+        let large = |way: &&ProgramTrace| {
+            way.launched > MOST_PROGRAM_THREADS || way.copied > MOST_PROGRAM_THREADS
+        };
+        let Some(way) = ways.iter().find(large) else {
+            return Ok(ways);
+        };
+        let (threads, copied) = (way.launched, way.copied);
+        let message = format!(
+            "this program has {threads} threads, and copies {copied} elements: too many to decide \
+             them one by one"
+        );
+        let d = Diagnostic::error("too-large", file, way.span, message);
+        Err(Box::new(
+            d.label(format!("expected at most {MOST_PROGRAM_THREADS} of each"))
+                .help(
+                    "make the sizes smaller: `--define NAME=VALUE` for a constant, `--args` for \
+                 arguments",
+                ),
+        ))
+    }
+}
+
+/// The text of a file with the constants that are given.
+fn with_constants(file: &SourceFile, options: &Options) -> MappedText {
+    let given = Constants {
+        named: options.constants.clone(),
+        numbers: BTreeMap::new(),
+    };
+    given.put_into(&MappedText::verbatim(&file.text, 0))
+}
+
+/// The tests of the ways through a program; whether they replace all launches of single kernels.
+fn bound_programs(
+    kernels: &SourceKernels,
+    ways: &[ProgramTrace],
+    smaller: Option<String>,
+    options: &Options,
+    sink: &mut Sink,
+    others: &mut Vec<Diagnostic>,
+    take: &mut dyn FnMut(MadeTest<'_>),
+) -> bool {
+    let file = sink.file().clone();
+    if ways.iter().all(|way| way.launches == 0) {
+        others.push(no_launch(&file, ways));
+        return false;
+    }
+    let mut read: ReadKernels = BTreeMap::new();
+    for kernel in ways.iter().flat_map(|way| &way.kernels) {
+        if let Entry::Vacant(vacant) = read.entry((kernel.kernel, kernel.instance.clone())) {
+            let (kept, errors) = (sink.kept(), sink.errors());
+            let found = kernels.kernel(kernel.kernel, kernel.instance.as_deref(), sink);
+            if let (true, SourceKernels::C(source, _)) = (sink.errors() > errors, kernels) {
+                missing_headers(source, kept, sink);
+                return true;
+            }
+            if let KernelCode::C(unit, _) = found.code {
+                vacant.insert((Rc::new(found.head), unit));
+            }
+        }
+    }
+    let given = ProgramOptions {
+        arguments: &options.arguments,
+        constants: &options.constants,
+    };
+    for (number, way) in ways.iter().enumerate() {
+        let name = match number {
+            0 => "main".to_owned(),
+            n => format!("main#{}", n + 1),
+        };
+        let bound = BoundProgram::new(way, &read, given, smaller.clone(), &file);
+        let made = bound.and_then(|bound| {
+            let (test, remarks) = bound.test(&name, sink)?;
+            remarks.into_iter().for_each(|remark| sink.push(remark));
+            take(MadeTest::Program(&bound, test));
+            Ok(())
+        });
+        if let Err(wrong) = made {
+            others.extend(wrong);
+            return true;
+        }
+    }
+    true
+}
+
+fn no_launch(file: &Arc<SourceFile>, ways: &[ProgramTrace]) -> Diagnostic {
+    let span = ways.first().map_or(Span::default(), |way| way.span);
+    let d = Diagnostic::error("no-launch", file, span, "this program launches no kernel");
+    d.label("no way through `main` comes to a launch")
+        .help("launch the kernel here, or give its launch with `--launch 'KERNEL<<<1, 32>>>'`")
+}
+
 /// The test of a launch, of a file that was changed.
 pub(in crate::litmus) fn read_again(
     launch: &KernelLaunch,
@@ -134,9 +304,16 @@ pub(in crate::litmus) fn read_again(
         Dialect::OpenCl => SourceKind::OpenCl,
         _ => SourceKind::Cuda,
     };
+    let launches = match launch.by {
+        // The program gives them.
+        LaunchOrigin::Main(_) => Vec::new(),
+        _ => vec![launch.text.clone()],
+    };
     let options = Options {
         language: Some(kind),
-        launches: vec![launch.text.clone()],
+        launches,
+        arguments: launch.arguments.clone(),
+        constants: launch.constants.clone(),
     };
     let mut others = Vec::new();
     let tests = read(kind, &options, sink, &mut others);
@@ -169,10 +346,11 @@ impl SourceKernels {
         }
     }
 
-    fn kernel(&self, number: usize, sink: &mut Sink) -> SourceKernel {
+    /// A kernel. `instance`: the arguments of its template.
+    fn kernel(&self, number: usize, instance: Option<&str>, sink: &mut Sink) -> SourceKernel {
         match self {
             SourceKernels::C(source, dialect) => {
-                let unit = Rc::new(source.unit(number, sink));
+                let unit = Rc::new(source.unit(number, instance, sink));
                 let head = source.head(number, &unit);
                 SourceKernel {
                     head,
@@ -254,7 +432,8 @@ enum KernelCode {
 }
 
 impl SourceKernel {
-    /// The test of a launch, bound; with errors in the code, none. `taken`: names of those before it.
+    /// The test of a launch, bound; with errors in the code, none. `taken`: names of those before
+    /// it.
     ///
     /// # Errors
     /// What of the launch does not fit the kernel.
@@ -311,6 +490,8 @@ impl SourceKernel {
                 inputs.map(|m| m.name.clone()).collect()
             },
             notes: bound.notes.clone(),
+            arguments: Vec::new(),
+            constants: BTreeMap::new(),
         });
         Ok(Some((bound, test)))
     }

@@ -15,8 +15,11 @@ mod choose;
 mod head;
 mod kernels;
 mod launch;
-mod ptx;
 
+mod ptx;
+mod whole;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile};
@@ -34,6 +37,10 @@ pub struct Options {
     pub language: Option<SourceKind>,
     /// Launches of the command line: only these are tests.
     pub launches: Vec<String>,
+    /// The arguments of programs: `argv` of `main`, without the name of the program.
+    pub arguments: Vec<String>,
+    /// Values of constants, by name.
+    pub constants: BTreeMap<String, i64>,
 }
 
 /// The language of a source file.

@@ -210,9 +210,9 @@ impl TestReader<'_, '_> {
                     },
                 );
             }
-            let Some(code) = self.string(table, "code", choice) else {
-                continue;
-            };
+            let own = self.program().and_then(|p| p.threads.get(number).cloned());
+            let code = own.or_else(|| self.string(table, "code", choice));
+            let Some(code) = code else { continue };
             let mut names = names.clone();
             if declared.runtime == Runtime::Cuda && code.as_str().contains("cudaStreamPerThread") {
                 let stream = format!("the default stream of {name}");
@@ -399,11 +399,14 @@ impl TestReader<'_, '_> {
         choice: &TemplateChoice,
     ) -> Vec<Routine> {
         let mut all = Vec::new();
-        for table in tables(self.root, key) {
-            let (Some(name), Some(code)) = (
-                self.string(table, "name", choice),
-                self.string(table, "code", choice),
-            ) else {
+        for (number, table) in tables(self.root, key).into_iter().enumerate() {
+            let own = self.program().map(|program| match key {
+                "kernel" => (program.kernels.get(number).cloned(), None),
+                _ => (None, program.functions.get(number).cloned()),
+            });
+            let (of_file, own) = own.unwrap_or_default();
+            let code = own.or_else(|| self.string(table, "code", choice));
+            let (Some(name), Some(code)) = (self.string(table, "name", choice), code) else {
                 continue;
             };
             let span = name.span(0..name.as_str().len());
@@ -418,11 +421,14 @@ impl TestReader<'_, '_> {
                 }
                 None => {
                     let may_be_ptx = key == "kernel" && runtime == Runtime::Cuda;
-                    let unit = self.c_code(runtime.dialect(), code, may_be_ptx, WRONG_KERNEL);
-                    RoutineCode::C(
-                        unit.into(),
-                        self.env(runtime.dialect(), table, symbols, choice),
-                    )
+                    let unit = match of_file {
+                        Some(unit) => unit,
+                        None => {
+                            let dialect = runtime.dialect();
+                            self.c_code(dialect, code, may_be_ptx, WRONG_KERNEL).into()
+                        }
+                    };
+                    RoutineCode::C(unit, self.env(runtime.dialect(), table, symbols, choice))
                 }
             };
             let Some(layout) = self.layout(table, choice) else {

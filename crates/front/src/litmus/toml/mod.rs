@@ -124,6 +124,15 @@ pub(in crate::litmus) enum Code {
     C(Rc<Unit>),
     /// In PTX.
     Ptx(MappedText),
+    /// A whole program.
+    Program(ProgramCode),
+}
+
+/// The code of a program with its host, in the order of the document.
+pub(in crate::litmus) struct ProgramCode {
+    pub(in crate::litmus) kernels: Vec<Rc<Unit>>,
+    pub(in crate::litmus) functions: Vec<MappedText>,
+    pub(in crate::litmus) threads: Vec<MappedText>,
 }
 
 /// Reads a test that was made of the file of `sink`.
@@ -251,6 +260,14 @@ impl TestReader<'_, '_> {
     fn of_source(&self) -> Option<Rc<Unit>> {
         match self.made.map(|made| &made.code) {
             Some(Code::C(unit)) => Some(unit.clone()),
+            _ => None,
+        }
+    }
+
+    /// The code of a program that a source file has.
+    fn program(&self) -> Option<&ProgramCode> {
+        match self.made.map(|made| &made.code) {
+            Some(Code::Program(program)) => Some(program),
             _ => None,
         }
     }

@@ -49,7 +49,7 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
     (&["cudaStreamAddCallback"], "use `cudaLaunchHostFunc(s, f)`"),
     (
-        &["cudaMemset", "cudaMemcpy2D", "cudaMemcpyPeer"],
+        &["cudaMemcpy2D", "cudaMemcpyPeer"],
         "let a kernel write the memory, or use `cudaMemcpyAsync`",
     ),
     (

@@ -63,6 +63,7 @@ impl Lowering<'_, '_> {
             function: None,
             sizes: [None, None, None],
             memory: [None, None],
+            first: [0, 0],
             bytes: None,
             value: 0,
             waits: Vec::new(),
@@ -124,6 +125,10 @@ impl Lowering<'_, '_> {
         }
         if is_value(row.name) {
             request.status = Some(self.temporary(Ty::S32));
+        }
+        if row.name.starts_with("cudaMemset") {
+            // Each byte gets the value.
+            request.value = i64::from_ne_bytes([request.value as u8; 8]);
         }
         self.host_gives_back(&request);
         match row.does {

@@ -56,7 +56,9 @@ pub struct Request {
     pub sizes: [Option<(Vec<u64>, Span)>; 3],
     /// The memory written and the memory read.
     pub memory: [Option<(LocId, Span)>; 2],
-    /// The number of bytes to copy.
+    /// The first element of each.
+    pub first: [u32; 2],
+    /// The number of bytes to copy or to fill.
     pub bytes: Option<(u64, Span)>,
     /// The value for filling memory.
     pub value: i64,

@@ -1,5 +1,6 @@
 //! Reads the operands of runtime calls, one kind after the other.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::calls::Param;
@@ -247,18 +248,23 @@ impl Lowering<'_, '_> {
     }
 
     fn host_memory(&mut self, n: usize, arg: &Arg, request: &mut Request) -> Read {
-        let (Arg::Names(_) | Arg::Address(_)) = arg else {
-            return Ok(false);
+        let name = match arg {
+            Arg::Names(_) | Arg::Address(_) => arg.range(),
+            Arg::Element(name, at, _) => {
+                request.first[n] = *at;
+                name.clone()
+            }
+            _ => return Ok(false),
         };
         let range = arg.range();
-        request.memory[n] = Some((self.host_location(arg)?, self.unit.text.span(range)));
+        request.memory[n] = Some((self.host_location(arg, &name)?, self.unit.text.span(range)));
         Ok(true)
     }
 
     /// The memory that an operand names.
-    fn host_location(&mut self, arg: &Arg) -> Result<LocId, Wrong> {
+    fn host_location(&mut self, arg: &Arg, named: &Range<usize>) -> Result<LocId, Wrong> {
         let range = arg.range();
-        let name = self.str(&range).trim_start_matches('&').trim();
+        let name = self.str(named).trim_start_matches('&').trim();
         match self.location(name) {
             Some(loc) if self.symbols.layout(loc).cells() > 1 => {
                 let message = format!("`{name}` is of a structure");

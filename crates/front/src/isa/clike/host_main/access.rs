@@ -1,0 +1,535 @@
+//! Reads and writes variables and memory of the host.
+//!
+//! # Invariants
+//! - What the host writes before the first command is the initial value of the memory.
+//! - A read of memory is a statement of the program that remains, unless its value is known: then
+//!   no command that was enqueued before writes the memory.
+
+use std::ops::Range;
+
+use super::machine::{BYTE, Machine, element_of, null};
+use super::parser::Read;
+use super::tree::{HostBase, HostExpr, HostExprKind, HostType};
+use super::values::{Allocation, Element, HostValue, MemoryObject, Place, Pointer};
+use program::Ty;
+
+/// Elements of memory that is followed.
+const MOST_ELEMENTS: i64 = 1 << 12;
+
+/// Memory of any value, for what is not worked out.
+const ANYTHING: &str = "anything";
+
+impl Machine<'_> {
+    /// Makes memory of any contents.
+    pub(super) fn allocate(
+        &mut self,
+        name: &str,
+        range: &Range<usize>,
+        element: Element,
+        bytes: i64,
+        allocation: Allocation,
+    ) -> usize {
+        let name = self.unique(name);
+        let mut object = MemoryObject {
+            name,
+            range: range.clone(),
+            element,
+            bytes,
+            allocation,
+            initial: Vec::new(),
+            shadow: Vec::new(),
+            freed: None,
+            escapes: false,
+            open: false,
+        };
+        object.initial = vec![None; object.length()];
+        object.shadow = object.initial.clone();
+        self.state.memory.push(object);
+        self.state.memory.len() - 1
+    }
+
+    /// Checks a size of memory.
+    pub(super) fn size(&mut self, bytes: i64, element: i64, range: &Range<usize>) -> Read<i64> {
+        if (0..=MOST_ELEMENTS * element).contains(&bytes) {
+            return Ok(bytes);
+        }
+        self.too_large(
+            range,
+            format!("memory of {bytes} bytes is too large to be followed"),
+            format!("expected at most {MOST_ELEMENTS} elements"),
+        )
+    }
+
+    /// Lets memory begin with zeros.
+    pub(super) fn zeroed(&mut self, memory: usize) {
+        let object = &mut self.state.memory[memory];
+        object.initial.fill(Some(0));
+        object.shadow.fill(Some(0));
+    }
+
+    /// An array of a type.
+    pub(super) fn array(
+        &mut self,
+        name: &str,
+        range: &Range<usize>,
+        of: &HostType,
+        length: i64,
+        zeroed: bool,
+    ) -> Read<HostValue> {
+        if of.is_number() {
+            let element = element_of(&of.base);
+            let bytes = self.size(length * element.bytes(), element.bytes(), range)?;
+            let memory = self.allocate(name, range, element, bytes, Allocation::Variable);
+            if zeroed {
+                self.zeroed(memory);
+            }
+            return Ok(HostValue::Buffer(memory));
+        }
+        let length = self.size(length, 1, range)? as usize;
+        let first = self.state.cells.len();
+        for _ in 0..length {
+            let value = match of.base {
+                HostBase::Stream if zeroed => {
+                    HostValue::Stream(super::values::StreamValue::Default)
+                }
+                _ if zeroed && of.pointers > 0 => null(element_of(&of.base)),
+                _ => HostValue::Unset,
+            };
+            self.cell(value, of.clone());
+        }
+        Ok(HostValue::Cells(first, length))
+    }
+
+    /// How many elements an array or a vector has.
+    pub(super) fn length_of(&mut self, value: &HostValue, range: &Range<usize>) -> Read<i64> {
+        match value {
+            HostValue::Buffer(memory) => Ok(self.state.memory[*memory].length() as i64),
+            HostValue::Cells(_, length) => Ok(*length as i64),
+            _ => self.wrong(
+                range,
+                "this has no elements that are followed",
+                "expected an array or a vector",
+                "use a loop over indices",
+            ),
+        }
+    }
+
+    /// The place of an element.
+    pub(super) fn element(&mut self, of: &HostValue, at: i64, range: &Range<usize>) -> Read<Place> {
+        match of {
+            HostValue::Buffer(memory) => {
+                let element = self.state.memory[*memory].element;
+                Ok(Place::Memory(*memory, at * element.bytes(), element))
+            }
+            HostValue::Pointer(Pointer {
+                memory: Some(memory),
+                offset,
+                element,
+            }) => {
+                let offset = offset + at * element.bytes();
+                Ok(Place::Memory(*memory, offset, *element))
+            }
+            HostValue::Cells(first, length) if (0..*length as i64).contains(&at) => {
+                Ok(Place::Cell(first + at as usize))
+            }
+            HostValue::Cell(first) if (*first as i64 + at) < self.state.cells.len() as i64 => {
+                Ok(Place::Cell((*first as i64 + at).max(0) as usize))
+            }
+            HostValue::Cells(_, length) => {
+                let d = self.code.error(
+                    "out-of-bounds",
+                    range,
+                    format!("element {at} of an array of {length}"),
+                );
+                Err(Box::new(d.label("this is outside of the array")))
+            }
+            HostValue::Pointer(_) => {
+                let d = self
+                    .code
+                    .error("null-pointer", range, "the host uses the null pointer");
+                Err(Box::new(d.label("expected the address of an object")))
+            }
+            _ => self.wrong(
+                range,
+                "the host uses an address that is not worked out",
+                "expected the address of memory that the program allocates",
+                "use `--launch` to check one kernel alone",
+            ),
+        }
+    }
+
+    /// The place that an expression names; `None`: it names none.
+    pub(super) fn place_if_any(&mut self, tree: &HostExpr) -> Read<Option<Place>> {
+        Ok(match &tree.kind {
+            HostExprKind::Name(name) => self.find(name),
+            HostExprKind::Index(of, at) => {
+                let of = self.value(of)?;
+                let at = self.number(at)?;
+                Some(self.element(&of, at, &tree.range)?)
+            }
+            HostExprKind::Unary("*", of) => {
+                let of = self.value(of)?;
+                Some(self.element(&of, 0, &tree.range)?)
+            }
+            HostExprKind::Member(of, name) => {
+                let component = ["x", "y", "z"].iter().position(|c| c == name);
+                match (component, self.place_if_any(of)?) {
+                    (Some(component), Some(Place::Cell(at))) => {
+                        let is_dim3 = matches!(self.state.cells[at].value, HostValue::Dim3(_));
+                        is_dim3.then_some(Place::Component(at, component))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        })
+    }
+
+    pub(super) fn place(&mut self, tree: &HostExpr) -> Read<Place> {
+        if let Some(place) = self.place_if_any(tree)? {
+            return Ok(place);
+        }
+        let text = self.code.text.as_str()[tree.range.clone()].to_owned();
+        self.wrong(
+            &tree.range,
+            format!("`{text}` is not followed"),
+            "expected a variable, or an element of an array",
+            "use `--launch` to check one kernel alone",
+        )
+    }
+
+    /// Checks an access of the host. Returns the number of the element.
+    fn accessed(
+        &mut self,
+        memory: usize,
+        offset: i64,
+        element: Element,
+        range: &Range<usize>,
+    ) -> Read<usize> {
+        self.alive(memory, range)?;
+        let object = &self.state.memory[memory];
+        if object.allocation.is_device() {
+            let (name, made) = (object.name.clone(), object.range.clone());
+            let d = self.code.error(
+                "wrong-memory",
+                range,
+                format!("the host accesses `{name}`, which is memory of the device"),
+            );
+            let made = self.code.text.span(made);
+            return Err(Box::new(
+                d.label("expected memory of the host, or managed memory")
+                    .also(made, "allocated here")
+                    .help("copy it with `cudaMemcpy`, or allocate it with `cudaMallocManaged`"),
+            ));
+        }
+        self.within(memory, offset, element.bytes(), range)?;
+        let object = &self.state.memory[memory];
+        if object.element.bytes() != element.bytes() || offset % element.bytes() != 0 {
+            return self.wrong(
+                range,
+                "the host accesses memory with elements of another size",
+                format!(
+                    "the elements of `{}` have {} bytes",
+                    object.name,
+                    object.element.bytes()
+                ),
+                "use one type for the memory",
+            );
+        }
+        Ok((offset / element.bytes()) as usize)
+    }
+
+    /// Reports memory that was freed before.
+    pub(super) fn alive(&mut self, memory: usize, range: &Range<usize>) -> Read<()> {
+        let object = &self.state.memory[memory];
+        let Some(freed) = &object.freed else {
+            return Ok(());
+        };
+        let d = self.code.error(
+            "use-after-free",
+            range,
+            format!("`{}` is used after it was freed", object.name),
+        );
+        let at = self.code.text.span(freed.clone());
+        Err(Box::new(
+            d.label("used here")
+                .also(at, "freed here")
+                .note("memory that was freed must not be accessed (CUDA runtime API, Memory Management)")
+                .help("free it behind its last use"),
+        ))
+    }
+
+    /// Reports bytes outside of memory.
+    pub(super) fn within(
+        &mut self,
+        memory: usize,
+        offset: i64,
+        bytes: i64,
+        range: &Range<usize>,
+    ) -> Read<()> {
+        let object = &self.state.memory[memory];
+        if offset >= 0 && offset + bytes <= object.bytes {
+            return Ok(());
+        }
+        let d = self.code.error(
+            "out-of-bounds",
+            range,
+            format!(
+                "bytes {offset} to {} of `{}`, which has {}",
+                offset + bytes - 1,
+                object.name,
+                object.bytes
+            ),
+        );
+        let made = self.code.text.span(object.range.clone());
+        Err(Box::new(
+            d.label("this is outside of the memory")
+                .also(made, "allocated here"),
+        ))
+    }
+
+    /// `h[3]`, as the program that remains names it.
+    pub(super) fn named(&self, memory: usize, at: usize) -> String {
+        format!("{}[{at}]", self.state.memory[memory].name)
+    }
+
+    /// The value at a place.
+    pub(super) fn load(&mut self, place: &Place, range: &Range<usize>) -> Read<HostValue> {
+        match place {
+            Place::Cell(at) => Ok(self.state.cells[*at].value.clone()),
+            Place::Component(at, component) => Ok(match self.state.cells[*at].value {
+                HostValue::Dim3(sizes) => HostValue::Int(sizes[*component], Ty::U32),
+                _ => HostValue::Unknown,
+            }),
+            Place::Memory(memory, offset, element) => {
+                let at = self.accessed(*memory, *offset, *element, range)?;
+                let object = &self.state.memory[*memory];
+                let alone = self.state.threads.is_empty() || !object.escapes;
+                if let Some(value) = object.shadow[at].filter(|_| alone) {
+                    return Ok(number_of(value, object.element));
+                }
+                let text = self.named(*memory, at);
+                Ok(self.read(&text, object_element(self, *memory), range))
+            }
+        }
+    }
+
+    /// Emits a read of memory into a register.
+    pub(super) fn read(&mut self, text: &str, element: Element, range: &Range<usize>) -> HostValue {
+        let register = self.register();
+        let ty = c_name(element);
+        self.emit(format!("{ty} {register} = {text};"), range);
+        match element.floating {
+            true => HostValue::Unknown,
+            false => HostValue::Register(register, element.ty),
+        }
+    }
+
+    /// A register of any value.
+    pub(super) fn anything(&mut self, range: &Range<usize>) -> String {
+        let known = self.state.memory.iter().position(|m| m.name == ANYTHING);
+        let element = element_of(&HostBase::Int(Ty::S32));
+        if known.is_none() {
+            let at = self.allocate(
+                ANYTHING,
+                range,
+                element,
+                element.bytes(),
+                Allocation::Variable,
+            );
+            self.state.memory[at].open = true;
+        }
+        let register = self.register();
+        self.emit(format!("int {register} = {ANYTHING}[0];"), range);
+        register
+    }
+
+    /// Writes a value to a place.
+    pub(super) fn store(
+        &mut self,
+        place: &Place,
+        value: HostValue,
+        range: &Range<usize>,
+    ) -> Read<()> {
+        match place {
+            Place::Cell(at) => {
+                self.not_shared(*at, range)?;
+                let of = self.state.cells[*at].of.clone();
+                self.state.cells[*at].value = self.converted(value, &of);
+                Ok(())
+            }
+            Place::Component(at, component) => {
+                let size = self.known(&value, range)?;
+                if let HostValue::Dim3(sizes) = &mut self.state.cells[*at].value {
+                    sizes[*component] = size;
+                }
+                Ok(())
+            }
+            Place::Memory(memory, offset, element) => {
+                let at = self.accessed(*memory, *offset, *element, range)?;
+                self.write(*memory, at, &value, range)
+            }
+        }
+    }
+
+    /// Writes an element of memory.
+    fn write(
+        &mut self,
+        memory: usize,
+        at: usize,
+        value: &HostValue,
+        range: &Range<usize>,
+    ) -> Read<()> {
+        let element = self.state.memory[memory].element;
+        let bits = match (value, element.floating) {
+            (HostValue::Int(n, _), false) => Some(element.ty.wrap(*n)),
+            (HostValue::Int(n, _), true) => Some(float_bits(*n as f64, element)),
+            (HostValue::Float(n, _), true) => Some(float_bits(*n, element)),
+            (HostValue::Float(n, _), false) => Some(element.ty.wrap(*n as i64)),
+            _ => None,
+        };
+        self.state.memory[memory].shadow[at] = bits;
+        if !self.state.begun {
+            self.state.memory[memory].initial[at] = bits;
+            self.state.memory[memory].open |= bits.is_none();
+            return Ok(());
+        }
+        let text = match (bits, value) {
+            (Some(bits), _) if element.floating => float_text(bits, element),
+            (Some(bits), _) => bits.to_string(),
+            (None, HostValue::Register(name, _)) if !element.floating => name.clone(),
+            (None, HostValue::Unknown | HostValue::Unset | HostValue::Register(..)) => {
+                self.anything(range)
+            }
+            _ => {
+                return self.wrong(
+                    range,
+                    "this value cannot be kept in memory here",
+                    "expected a number",
+                    "keep addresses and streams in variables",
+                );
+            }
+        };
+        let named = self.named(memory, at);
+        self.emit(format!("{named} = {text};"), range);
+        Ok(())
+    }
+
+    /// Ends the life of a variable's memory.
+    pub(super) fn end_of_life(&mut self, memory: usize) {
+        let range = self.state.memory[memory].range.clone();
+        if self.state.memory[memory].freed.is_none() {
+            self.free_on_host(memory, &range);
+        }
+    }
+
+    /// Frees memory as the host does. Commands that access it may still run.
+    pub(super) fn free_on_host(&mut self, memory: usize, range: &Range<usize>) {
+        let object = &mut self.state.memory[memory];
+        object.freed = Some(range.clone());
+        if object.escapes {
+            for at in 0..object.length() {
+                let named = self.named(memory, at);
+                self.emit(format!("{named} = 0;"), range);
+            }
+        }
+    }
+
+    /// A value as a variable of a type has it.
+    pub(super) fn converted(&mut self, value: HostValue, of: &HostType) -> HostValue {
+        let element = element_of(&of.base);
+        if of.pointers > 0 {
+            return self.pointer_to(value, of, element);
+        }
+        match (value, &of.base) {
+            (HostValue::Int(n, _), HostBase::Int(ty)) => HostValue::Int(ty.wrap(n), *ty),
+            (HostValue::Int(n, _), HostBase::Bool) => HostValue::Int(i64::from(n != 0), Ty::S32),
+            (HostValue::Int(n, _), HostBase::Float(bits)) => HostValue::Float(n as f64, *bits),
+            (HostValue::Float(n, _), HostBase::Int(ty)) => HostValue::Int(ty.wrap(n as i64), *ty),
+            (HostValue::Float(n, _), HostBase::Float(32)) => {
+                HostValue::Float(f64::from(n as f32), 32)
+            }
+            (HostValue::Float(n, _), HostBase::Float(bits)) => HostValue::Float(n, *bits),
+            (HostValue::Int(0, _), HostBase::Stream) => {
+                HostValue::Stream(super::values::StreamValue::Default)
+            }
+            (HostValue::Pointer(p), HostBase::Stream) if p.memory.is_none() => {
+                HostValue::Stream(super::values::StreamValue::Default)
+            }
+            (HostValue::Int(n, _), HostBase::Dim3) => HostValue::Dim3([n, 1, 1]),
+            (HostValue::Register(..), HostBase::Float(_)) => HostValue::Unknown,
+            (value, _) => value,
+        }
+    }
+
+    fn pointer_to(&mut self, value: HostValue, of: &HostType, element: Element) -> HostValue {
+        // The type behind the pointer is numbers only with one `*`.
+        let element = if of.pointers == 1 { element } else { BYTE };
+        let pointer = match value {
+            HostValue::Buffer(memory) => Pointer {
+                memory: Some(memory),
+                offset: 0,
+                element: self.state.memory[memory].element,
+            },
+            HostValue::Cells(first, _) => return HostValue::Cell(first),
+            HostValue::Int(0, _) => return null(element),
+            HostValue::Pointer(pointer) => pointer,
+            other => return other,
+        };
+        if let Some(memory) = pointer.memory.filter(|_| element.said) {
+            let object = &mut self.state.memory[memory];
+            if !object.element.said {
+                let zeroed = object.initial.first() == Some(&Some(0));
+                object.element = element;
+                object.initial = vec![zeroed.then_some(0); object.length()];
+                object.shadow = object.initial.clone();
+            }
+        }
+        HostValue::Pointer(Pointer {
+            element: if element.said {
+                element
+            } else {
+                pointer.element
+            },
+            ..pointer
+        })
+    }
+}
+
+fn object_element(machine: &Machine<'_>, memory: usize) -> Element {
+    machine.state.memory[memory].element
+}
+
+/// The value of bits in memory.
+fn number_of(bits: i64, element: Element) -> HostValue {
+    match (element.floating, element.ty.bits) {
+        (true, 32) => HostValue::Float(f64::from(f32::from_bits(bits as u32)), 32),
+        (true, bits_of) => HostValue::Float(f64::from_bits(bits as u64), bits_of),
+        _ => HostValue::Int(bits, element.ty),
+    }
+}
+
+/// The bits of a number of floating point.
+pub(super) fn float_bits(value: f64, element: Element) -> i64 {
+    match element.ty.bits {
+        32 => i64::from((value as f32).to_bits()),
+        _ => value.to_bits() as i64,
+    }
+}
+
+fn float_text(bits: i64, element: Element) -> String {
+    match element.ty.bits {
+        32 => format!("{:?}f", f32::from_bits(bits as u32)),
+        _ => format!("{:?}", f64::from_bits(bits as u64)),
+    }
+}
+
+/// The name of a type in CUDA C++.
+pub(super) fn c_name(element: Element) -> String {
+    match (element.floating, element.ty.bits, element.ty.signed) {
+        (true, 32, _) => "float".to_owned(),
+        (true, ..) => "double".to_owned(),
+        (_, bits, true) => format!("int{bits}_t"),
+        (_, bits, false) => format!("uint{bits}_t"),
+    }
+}

@@ -1,0 +1,207 @@
+//! Finds the functions, types and variables of the host in a source file.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::parser::{HostParser, Read};
+use super::tree::{HostBase, HostDeclared, HostFunction, HostType};
+use crate::isa::clike::items::Item;
+use crate::isa::clike::preprocess::words;
+use diag::{Diagnostic, MappedText, SourceFile};
+
+/// The host code of a source file.
+pub struct HostCode<'a> {
+    pub(super) text: &'a MappedText,
+    pub(super) file: &'a Arc<SourceFile>,
+    items: &'a [Item],
+    types: HashMap<String, Option<HostType>>,
+    functions: RefCell<HashMap<String, Rc<HostFunction>>>,
+    /// The names of kernels, in order.
+    pub(super) kernels: Vec<String>,
+    /// Variables whose address is taken, so that they are memory.
+    pub(super) addressed: HashSet<String>,
+    /// Whether the file asks for default streams of the threads.
+    pub(super) per_thread: bool,
+    /// What the command line says behind the program's name.
+    pub(super) arguments: Vec<String>,
+}
+
+/// Words that say that a variable is the device's.
+const OF_DEVICE: [&str; 4] = ["__device__", "__constant__", "__shared__", "__managed__"];
+
+/// Says that default streams are those of the threads.
+const PER_THREAD: &str = "#define CUDA_API_PER_THREAD_DEFAULT_STREAM";
+
+impl<'a> HostCode<'a> {
+    /// The host code of a file; `None`: it has no `main`.
+    pub(in crate::isa::clike) fn new(
+        text: &'a MappedText,
+        items: &'a [Item],
+        file: &'a Arc<SourceFile>,
+        arguments: &[String],
+    ) -> Option<HostCode<'a>> {
+        items.iter().find(|item| is_function(item, "main"))?;
+        let name = |item: &Item| Some(text.as_str()[item.kernel.clone()?].to_owned());
+        let mut code = HostCode {
+            text,
+            file,
+            items,
+            types: HashMap::new(),
+            functions: RefCell::default(),
+            kernels: items.iter().filter_map(name).collect(),
+            addressed: addressed(text.as_str()),
+            per_thread: file
+                .text
+                .lines()
+                .any(|line| line.trim().starts_with(PER_THREAD)),
+            arguments: arguments.to_vec(),
+        };
+        for item in items {
+            code.add_type(item);
+        }
+        Some(code)
+    }
+
+    /// `typedef int T;`, `using T = int;`, and names of structures, which host code cannot use.
+    fn add_type(&mut self, item: &Item) {
+        let source = &self.text.as_str()[item.range.clone()];
+        let all: Vec<Range<usize>> = words(source).into_iter().map(|w| w.0).collect();
+        let word = |at: usize| all.get(at).map_or("", |r| &source[r.clone()]);
+        let start = item.range.start;
+        let (name, of) = match word(0) {
+            "typedef" if all.len() > 3 => {
+                let last = all.len() - 2;
+                let of = start + all[1].start..start + all[last].start;
+                (word(last), Some(of))
+            }
+            "using" if word(2) == "=" => {
+                let of = start + all[3].start..item.range.end;
+                (word(1), Some(of))
+            }
+            "struct" | "class" | "union" | "enum" => (word(1), None),
+            _ => return,
+        };
+        let of = of.and_then(|range| {
+            let mut parser = HostParser::new(self.text, range, self.file, &self.types).ok()?;
+            parser.type_name().ok()
+        });
+        self.types.insert(name.to_owned(), of);
+    }
+
+    pub(super) fn parser(&self, range: Range<usize>) -> Read<HostParser<'_>> {
+        HostParser::new(self.text, range, self.file, &self.types)
+    }
+
+    /// The function of that name; `None`: the file has none.
+    pub(super) fn function(&self, name: &str) -> Option<Read<Rc<HostFunction>>> {
+        if let Some(known) = self.functions.borrow().get(name) {
+            return Some(Ok(known.clone()));
+        }
+        let item = self.items.iter().find(|item| is_function(item, name))?;
+        let read = || {
+            let function = Rc::new(self.parser(item.range.clone())?.function()?);
+            let mut all = self.functions.borrow_mut();
+            all.insert(name.to_owned(), function.clone());
+            Ok(function)
+        };
+        Some(read())
+    }
+
+    /// The variables of the file that are the host's, as far as they can be read.
+    pub(super) fn variables(&self) -> Vec<Vec<HostDeclared>> {
+        let is_variable = |item: &&Item| item.kernel.is_none() && !item.is_function;
+        let own = |item: &&Item| {
+            let text = &self.text.as_str()[item.range.clone()];
+            !OF_DEVICE.iter().any(|word| text.contains(word))
+        };
+        let all = self.items.iter().filter(is_variable).filter(own);
+        let read = |item: &Item| {
+            let mut parser = self.parser(item.range.clone()).ok()?;
+            match parser.declares() {
+                true => parser.declaration().ok(),
+                false => None,
+            }
+        };
+        all.filter_map(read).collect()
+    }
+
+    /// The text of a kernel.
+    pub(super) fn kernel_text(&self, name: &str) -> Option<&str> {
+        let text = self.text.as_str();
+        let is_it = |item: &&Item| item.kernel.clone().is_some_and(|k| &text[k] == name);
+        let item = self.items.iter().find(is_it)?;
+        Some(&text[item.range.clone()])
+    }
+
+    /// The names of the device's variables.
+    pub(super) fn device_names(&self) -> impl Iterator<Item = &String> {
+        let own = |item: &&Item| {
+            let text = &self.text.as_str()[item.range.clone()];
+            !item.is_function && OF_DEVICE.iter().any(|word| text.contains(word))
+        };
+        self.items.iter().filter(own).flat_map(|item| &item.names)
+    }
+
+    /// Variables of the device, by name.
+    pub(super) fn is_of_device(&self, name: &str) -> bool {
+        self.device_names().any(|own| own == name)
+    }
+
+    pub(super) fn error(
+        &self,
+        id: &'static str,
+        range: &Range<usize>,
+        message: impl Into<String>,
+    ) -> Box<Diagnostic> {
+        let span = self.text.span(range.clone());
+        Box::new(Diagnostic::error(id, self.file, span, message.into()))
+    }
+
+    /// The number of a line of the file.
+    pub(super) fn line(&self, range: &Range<usize>) -> usize {
+        let at = self.text.span(range.clone()).start as usize;
+        self.file.text[..at].matches('\n').count() + 1
+    }
+}
+
+/// Whether an item is the function of that name.
+fn is_function(item: &Item, name: &str) -> bool {
+    item.is_function && item.kernel.is_none() && item.names.iter().any(|n| n == name)
+}
+
+/// Variables whose address the code hands on: `f(&x)`, `= &x`.
+fn addressed(source: &str) -> HashSet<String> {
+    let all: Vec<&str> = words(source).into_iter().map(|w| &source[w.0]).collect();
+    let mut names = HashSet::new();
+    for (at, _) in all.iter().enumerate().filter(|(_, word)| **word == "&") {
+        let before = at.checked_sub(1).map_or("", |b| all[b]);
+        let behind = all.get(at + 2).copied().unwrap_or("");
+        if matches!(before, "(" | "," | "=" | ")") && matches!(behind, ")" | "," | ";") {
+            names.insert(all[at + 1].to_owned());
+        }
+    }
+    names
+}
+
+impl HostType {
+    /// Whether values of the type are numbers.
+    pub(super) fn is_number(&self) -> bool {
+        let number = matches!(
+            self.base,
+            HostBase::Int(_) | HostBase::Bool | HostBase::Float(_)
+        );
+        number && self.pointers == 0
+    }
+}
+
+/// The words of a part of the code.
+pub(super) fn words_of(code: &HostCode<'_>, range: &Range<usize>) -> HashSet<String> {
+    let source = &code.text.as_str()[range.clone()];
+    words(source)
+        .into_iter()
+        .map(|w| source[w.0].to_owned())
+        .collect()
+}

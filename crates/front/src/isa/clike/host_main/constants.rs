@@ -1,0 +1,225 @@
+//! Constants of a program that give its sizes, and smaller ones in their place.
+//!
+//! A program for a million elements has more threads than can be decided one by one. The same
+//! program with smaller constants mostly has the same mistakes; the answer names the constants.
+//!
+//! # How
+//! - A constant is the value of a macro or of a variable that is written as a number, or a number
+//!   in the sizes of a launch.
+//! - The smallest one becomes 4, and the others keep their ratio to it, up to 16.
+//! - A number in the sizes of a launch is replaced everywhere, and so is the number before it, as
+//!   in `(n + 255) / 256`.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::isa::clike::preprocess::words;
+use crate::isa::clike::words::type_named;
+use diag::MappedText;
+
+/// Values of constants, by name, and of numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Constants {
+    /// By name.
+    pub named: BTreeMap<String, i64>,
+    /// Numbers that stand for others.
+    pub numbers: BTreeMap<i64, i64>,
+}
+
+/// Constants up to this value stay.
+const SMALL: i64 = 16;
+
+/// What the smallest constant becomes.
+const LEAST: i64 = 4;
+
+/// Words of code that counts on the size of a warp.
+const OF_WARPS: [&str; 5] = ["__shfl", "__ballot", "__syncwarp", "warp", "WARP"];
+
+/// The size of a warp.
+const WARP: i64 = 32;
+
+/// A constant: its name, where its value stands, and its value.
+struct Definition {
+    name: String,
+    range: Range<usize>,
+    value: i64,
+}
+
+/// The constants that a text defines.
+fn definitions(source: &str) -> Vec<Definition> {
+    let all = words(source);
+    let word = |at: usize| all.get(at).map_or("", |w| &source[w.0.clone()]);
+    let mut found = Vec::new();
+    for at in 0..all.len() {
+        let (name, from, to) = if word(at) == "#" && word(at + 1) == "define" {
+            let from = at + 3;
+            let to = (from..all.len()).find(|i| all[*i].1).unwrap_or(all.len());
+            (at + 2, from, to)
+        } else if word(at + 1) == "=" && at > 0 && is_integer(word(at - 1)) {
+            let from = at + 2;
+            let to = (from..all.len()).find(|i| [";", ","].contains(&word(*i)));
+            (at, from, to.unwrap_or(all.len()))
+        } else {
+            continue;
+        };
+        let value: Vec<&str> = (from..to).map(word).collect();
+        if let Some(value) = number(&value) {
+            found.push(Definition {
+                name: word(name).to_owned(),
+                range: all[from].0.start..all[to - 1].0.end,
+                value,
+            });
+        }
+    }
+    found
+}
+
+fn is_integer(word: &str) -> bool {
+    word == "auto" || type_named(word).is_some_and(|(ty, atomic)| ty.bits >= 16 && !atomic)
+}
+
+/// The number that words are: numbers, `<<`, `*` and parentheses.
+fn number(words: &[&str]) -> Option<i64> {
+    match words {
+        ["(", inner @ .., ")"] => number(inner),
+        [one] => literal(one),
+        _ => {
+            let at = words.iter().position(|word| ["<<", "*"].contains(word))?;
+            let (a, b) = (number(&words[..at])?, number(&words[at + 1..])?);
+            match words[at] {
+                "*" => a.checked_mul(b),
+                _ => a.checked_shl(u32::try_from(b).ok()?),
+            }
+        }
+    }
+}
+
+fn literal(word: &str) -> Option<i64> {
+    word.trim_end_matches(['u', 'U', 'l', 'L']).parse().ok()
+}
+
+/// The numbers in the sizes of launches.
+fn launch_numbers(source: &str) -> Vec<i64> {
+    let all = words(source);
+    let word = |at: usize| all.get(at).map_or("", |w| &source[w.0.clone()]);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < all.len() {
+        let launch = word(at) == "<<" && word(at + 1) == "<";
+        let sizes = word(at) == "dim3";
+        if launch || sizes {
+            let close = if launch { ">>" } else { ")" };
+            let end = (at..all.len()).find(|i| [close, ";"].contains(&word(*i)));
+            let end = end.unwrap_or(all.len());
+            found.extend((at..end).filter_map(|i| literal(word(i))));
+            at = end;
+        }
+        at += 1;
+    }
+    found
+}
+
+impl Constants {
+    /// Smaller constants than a text has; `None`: it has none that are large.
+    pub fn smaller(text: &str) -> Option<Constants> {
+        let of_warps = OF_WARPS.iter().any(|word| text.contains(word));
+        let large = |value: i64| value > SMALL && !(of_warps && value == WARP);
+        let named = definitions(text).into_iter().filter(|d| large(d.value));
+        let named: Vec<(String, i64)> = named.map(|d| (d.name, d.value)).collect();
+        // A number with a neighbour, as in `(n + 255) / 256`, is one size.
+        let mut numbers = launch_numbers(text);
+        numbers.retain(|n| large(*n));
+        let all = numbers.clone();
+        numbers.retain(|n| !all.contains(&(n + 1)));
+        let least = named
+            .iter()
+            .map(|n| n.1)
+            .chain(numbers.iter().copied())
+            .min()?;
+        let scaled = |value: i64| (value / least).saturating_mul(LEAST).clamp(LEAST, SMALL);
+        Some(Constants {
+            named: named
+                .into_iter()
+                .map(|(name, value)| (name, scaled(value)))
+                .collect(),
+            numbers: numbers
+                .into_iter()
+                .map(|value| (value, scaled(value)))
+                .collect(),
+        })
+    }
+
+    /// A text with these constants.
+    pub fn put_into(&self, text: &MappedText) -> MappedText {
+        let source = text.as_str();
+        let mut edits: Vec<(Range<usize>, i64)> = Vec::new();
+        for definition in definitions(source) {
+            if let Some(value) = self.named.get(&definition.name) {
+                edits.push((definition.range, *value));
+            }
+        }
+        for (range, _) in words(source) {
+            let Some(value) = literal(&source[range.clone()]) else {
+                continue;
+            };
+            let before = self.numbers.get(&(value + 1)).map(|new| new - 1);
+            if let Some(new) = self.numbers.get(&value).copied().or(before) {
+                edits.push((range, new));
+            }
+        }
+        edits.sort_by_key(|edit| edit.0.start);
+        let mut out = MappedText::new();
+        let mut at = 0;
+        for (range, value) in edits {
+            if range.start < at {
+                continue;
+            }
+            out.push_slice(text, at..range.start);
+            out.push_opaque(&value.to_string(), text.span(range.clone()));
+            at = range.end;
+        }
+        out.push_slice(text, at..source.len());
+        out
+    }
+
+    /// The constants in a sentence: `` `n = 16`, 4 in place of 256 ``.
+    pub fn told(&self) -> String {
+        let named = self
+            .named
+            .iter()
+            .map(|(name, value)| format!("`{name} = {value}`"));
+        let numbers = self.numbers.iter();
+        let numbers = numbers.map(|(old, new)| format!("{new} in place of {old}"));
+        named.chain(numbers).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.named.is_empty() && self.numbers.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODE: &str = "#define THREADS 256\nconst int n = 1 << 20;\nint few = 8;\n\
+                        k<<<(n + 127) / 128, 128>>>(THREADS);\n";
+
+    #[test]
+    fn smaller_constants_keep_their_ratio() {
+        let smaller = Constants::smaller(CODE).expect("large constants");
+        assert_eq!(smaller.told(), "`THREADS = 8`, `n = 16`, 4 in place of 128");
+        let text = smaller.put_into(&MappedText::verbatim(CODE, 0));
+        assert_eq!(
+            text.as_str(),
+            "#define THREADS 8\nconst int n = 16;\nint few = 8;\nk<<<(n + 3) / 4, 4>>>(THREADS);\n"
+        );
+    }
+
+    #[test]
+    fn code_of_warps_keeps_their_size() {
+        assert_eq!(Constants::smaller("k<<<1, 32>>>(); __syncwarp();"), None);
+        assert!(Constants::smaller("k<<<1, 32>>>();").is_some());
+    }
+}

@@ -1,0 +1,646 @@
+//! Follows the statements of host code.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::code::HostCode;
+use super::parser::Read;
+use super::tree::{
+    HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostStmt, HostStmtKind, HostType,
+};
+use super::values::{
+    Allocation, Element, HostLine, HostState, HostValue, Place, Pointer, Variable,
+};
+use program::Ty;
+
+/// Where the code goes on behind a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Flow {
+    Next,
+    Break,
+    Continue,
+    Return(HostValue),
+    /// The program ends.
+    Exit,
+}
+
+/// Follows one way through a program.
+pub(super) struct Machine<'a> {
+    pub(super) code: &'a HostCode<'a>,
+    pub(super) state: HostState,
+    /// The scopes of each function that is being followed, the innermost last.
+    pub(super) frames: Vec<Vec<HashMap<String, Place>>>,
+    globals: HashMap<String, Place>,
+    /// Which way to go at each choice.
+    pub(super) plan: Vec<bool>,
+    pub(super) decided: Vec<bool>,
+    /// The choices that were made, with their places.
+    pub(super) choices: Vec<(Range<usize>, bool)>,
+    pub(super) launches: usize,
+    /// Threads of all launches, and elements of all copies.
+    pub(super) threads: i64,
+    pub(super) copied: i64,
+    steps: usize,
+    /// The code is a function that the runtime calls.
+    pub(super) inside: bool,
+    /// Whose lines are followed: 0 is `main`.
+    pub(super) thread: usize,
+    /// The name that memory gets which the expression allocates.
+    pub(super) hint: Option<String>,
+    /// Loops of which only some iterations are followed.
+    pub(super) bounded: Vec<String>,
+}
+
+/// Statements and iterations that are followed.
+const MOST_STEPS: usize = 200_000;
+
+/// Functions that are followed inside of each other.
+const DEEPEST: usize = 64;
+
+/// A byte of unsaid type.
+pub(super) const BYTE: Element = Element {
+    ty: Ty {
+        bits: 8,
+        signed: false,
+    },
+    floating: false,
+    said: false,
+};
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(code: &'a HostCode<'a>, plan: Vec<bool>) -> Machine<'a> {
+        let taken = code.device_names().map(|name| (name.clone(), 1));
+        let state = HostState {
+            names: taken.collect(),
+            ..HostState::default()
+        };
+        Machine {
+            code,
+            state,
+            frames: Vec::new(),
+            globals: HashMap::new(),
+            plan,
+            decided: Vec::new(),
+            choices: Vec::new(),
+            launches: 0,
+            threads: 0,
+            copied: 0,
+            steps: 0,
+            inside: false,
+            thread: 0,
+            hint: None,
+            bounded: Vec::new(),
+        }
+    }
+
+    /// Follows `main`.
+    pub(super) fn run(&mut self) -> Read<()> {
+        self.frames.push(vec![HashMap::new()]);
+        for declaration in self.code.variables() {
+            for declared in &declaration {
+                // A variable that cannot be read is unknown where the program names it.
+                let _ = self.declare(declared);
+            }
+        }
+        let scopes = self.frames.pop().unwrap_or_default();
+        self.globals = scopes.into_iter().next().unwrap_or_default();
+        let Some(main) = self.code.function("main").transpose()? else {
+            return Ok(());
+        };
+        let mut arguments = vec![
+            HostValue::Int(self.code.arguments.len() as i64 + 1, Ty::S32),
+            HostValue::Function("argv".to_owned()),
+        ];
+        arguments.truncate(main.params.len());
+        self.function(&main, arguments, None)?;
+        Ok(())
+    }
+
+    pub(super) fn wrong<T>(
+        &self,
+        range: &Range<usize>,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Read<T> {
+        let d = self.code.error("not-followed", range, message);
+        Err(Box::new(d.label(label.into()).help(help.into())))
+    }
+
+    /// Reports what smaller constants would make possible.
+    pub(super) fn too_large<T>(
+        &self,
+        range: &Range<usize>,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Read<T> {
+        let d = self.code.error("too-large", range, message);
+        Err(Box::new(d.label(label.into()).help(
+            "make the sizes smaller: `--define NAME=VALUE` for a constant, `--args` for arguments",
+        )))
+    }
+
+    /// Adds a line to the program that remains.
+    pub(super) fn emit(&mut self, text: String, range: &Range<usize>) {
+        self.state.lines.push(HostLine {
+            text,
+            range: range.clone(),
+            calls: false,
+        });
+    }
+
+    /// Adds a call of the runtime.
+    pub(super) fn emit_call(&mut self, text: String, range: &Range<usize>) -> Read<()> {
+        if self.inside {
+            let d = self.code.error(
+                "blocking-callback",
+                range,
+                "a call of CUDA in a function that `cudaLaunchHostFunc` runs",
+            );
+            return Err(Box::new(d.label("this is undefined").note(
+                "a host function must not make any CUDA call (CUDA runtime API, \
+                 cudaLaunchHostFunc)",
+            )));
+        }
+        if self.captured(&text, range)? {
+            return Ok(());
+        }
+        self.emit(text, range);
+        if let Some(line) = self.state.lines.last_mut() {
+            line.calls = true;
+        }
+        Ok(())
+    }
+
+    pub(super) fn register(&mut self) -> String {
+        self.state.registers += 1;
+        format!("r{}", self.state.registers)
+    }
+
+    /// A name that nothing else has.
+    pub(super) fn unique(&mut self, name: &str) -> String {
+        let plain: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        let plain = match plain.trim_matches('_') {
+            "" => "memory".to_owned(),
+            word if word.starts_with(|c: char| c.is_ascii_digit()) => format!("m{word}"),
+            // Registers have such names.
+            word if is_register(word) => format!("{word}_"),
+            word => word.to_owned(),
+        };
+        let count = self.state.names.entry(plain.clone()).or_default();
+        *count += 1;
+        match *count {
+            1 => plain,
+            n => {
+                let next = format!("{plain}_{n}");
+                self.unique(&next)
+            }
+        }
+    }
+
+    /// Calls a function with values.
+    pub(super) fn function(
+        &mut self,
+        function: &Rc<HostFunction>,
+        arguments: Vec<HostValue>,
+        scope: Option<&HashMap<String, Place>>,
+    ) -> Read<Flow> {
+        if self.frames.len() > DEEPEST {
+            return self.wrong(
+                &function.range,
+                format!("`{}` calls itself too often", function.name),
+                format!("more than {DEEPEST} calls inside of each other"),
+                "let the recursion end with values that the host knows",
+            );
+        }
+        self.frames
+            .push(vec![scope.cloned().unwrap_or_default(), HashMap::new()]);
+        for (param, value) in function.params.iter().zip(arguments) {
+            match value {
+                // A reference is the place itself.
+                HostValue::Cell(at) if param.of.reference => {
+                    self.bind(&param.name, Place::Cell(at));
+                }
+                HostValue::Pointer(Pointer {
+                    memory: Some(memory),
+                    offset,
+                    element,
+                }) if param.of.reference && param.of.is_number() => {
+                    self.bind(&param.name, Place::Memory(memory, offset, element));
+                }
+                value => self.new_variable(param, value)?,
+            }
+        }
+        let flow = self.block(&function.body);
+        self.frames.pop();
+        flow
+    }
+
+    /// Makes a variable that begins with a value.
+    fn new_variable(&mut self, declared: &HostDeclared, value: HostValue) -> Read<()> {
+        let is_memory = declared.of.is_number()
+            && self.code.addressed.contains(&declared.name)
+            && declared.arrays.is_empty()
+            && !declared.of.constant;
+        if is_memory {
+            let element = element_of(&declared.of.base);
+            let (name, range) = (declared.name.clone(), declared.range.clone());
+            let at = self.allocate(
+                &name,
+                &range,
+                element,
+                element.bytes(),
+                Allocation::Variable,
+            );
+            self.bind(&declared.name, Place::Memory(at, 0, element));
+            if value != HostValue::Unset {
+                self.store(&Place::Memory(at, 0, element), value, &declared.range)?;
+            }
+            return Ok(());
+        }
+        let value = self.converted(value, &declared.of);
+        let cell = self.cell(value, declared.of.clone());
+        self.bind(&declared.name, Place::Cell(cell));
+        Ok(())
+    }
+
+    pub(super) fn cell(&mut self, value: HostValue, of: HostType) -> usize {
+        self.state.cells.push(Variable { value, of });
+        self.state.cells.len() - 1
+    }
+
+    pub(super) fn bind(&mut self, name: &str, place: Place) {
+        if let Some(scope) = self.frames.last_mut().and_then(|f| f.last_mut()) {
+            scope.insert(name.to_owned(), place);
+        }
+    }
+
+    /// The place of a variable.
+    pub(super) fn find(&self, name: &str) -> Option<Place> {
+        let scopes = self.frames.last()?;
+        let found = scopes.iter().rev().find_map(|scope| scope.get(name));
+        found.or_else(|| self.globals.get(name)).cloned()
+    }
+
+    /// All variables in sight, as a lambda captures them.
+    pub(super) fn scope(&self) -> HashMap<String, Place> {
+        let mut all = HashMap::new();
+        for scope in self.frames.last().into_iter().flatten() {
+            all.extend(scope.clone());
+        }
+        all
+    }
+
+    /// Follows statements in a new scope.
+    pub(super) fn block(&mut self, all: &[HostStmt]) -> Read<Flow> {
+        self.enter();
+        let mut flow = Flow::Next;
+        for stmt in all {
+            flow = self.statement(stmt)?;
+            if flow != Flow::Next {
+                break;
+            }
+        }
+        self.leave(&flow)?;
+        Ok(flow)
+    }
+
+    fn enter(&mut self) {
+        if let Some(scopes) = self.frames.last_mut() {
+            scopes.push(HashMap::new());
+        }
+    }
+
+    /// Leaves a scope. Its arrays and vectors end, but for one that a function returns.
+    fn leave(&mut self, flow: &Flow) -> Read<()> {
+        let scope = self
+            .frames
+            .last_mut()
+            .and_then(Vec::pop)
+            .unwrap_or_default();
+        self.join_at_end(&scope)?;
+        let mut ended: Vec<usize> = scope
+            .values()
+            .filter_map(|place| match place {
+                Place::Cell(at) => match self.state.cells[*at].value {
+                    HostValue::Buffer(memory) => Some(memory),
+                    _ => None,
+                },
+                Place::Memory(memory, ..) => Some(*memory),
+                Place::Component(..) => None,
+            })
+            .collect();
+        ended.sort_unstable();
+        ended.dedup();
+        if let Flow::Return(HostValue::Buffer(returned)) = flow {
+            ended.retain(|memory| memory != returned);
+        }
+        // The memory of `main` lives as long as the program.
+        let inner = self.frames.last().is_some_and(|scopes| scopes.len() > 2);
+        if self.frames.len() > 1 || inner {
+            ended
+                .into_iter()
+                .for_each(|memory| self.end_of_life(memory));
+        }
+        Ok(())
+    }
+
+    /// Joins the threads that join at the end of their scope.
+    fn join_at_end(&mut self, scope: &HashMap<String, Place>) -> Read<()> {
+        let mut threads: Vec<(usize, Range<usize>)> = Vec::new();
+        for place in scope.values() {
+            let Place::Cell(at) = place else { continue };
+            let variable = &self.state.cells[*at];
+            if let (HostValue::Thread(thread), HostBase::Thread(true)) =
+                (&variable.value, &variable.of.base)
+            {
+                threads.push((*thread, 0..0));
+            }
+        }
+        threads.sort_by_key(|thread| thread.0);
+        for (thread, range) in threads {
+            self.join_thread(thread, &range)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, range: &Range<usize>) -> Read<()> {
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            return self.too_large(
+                range,
+                "this program takes too many steps",
+                format!("more than {MOST_STEPS} statements come before the end"),
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn statement(&mut self, stmt: &HostStmt) -> Read<Flow> {
+        let flow = self.statement_alone(stmt)?;
+        Ok(if self.state.ended { Flow::Exit } else { flow })
+    }
+
+    fn statement_alone(&mut self, stmt: &HostStmt) -> Read<Flow> {
+        self.step(&stmt.range)?;
+        match &stmt.kind {
+            HostStmtKind::Empty | HostStmtKind::Case(_) => Ok(Flow::Next),
+            HostStmtKind::Declare(all) => {
+                for declared in all {
+                    self.declare(declared)?;
+                }
+                Ok(Flow::Next)
+            }
+            HostStmtKind::Expr(tree) => {
+                if let Some(flow) = self.ends_program(tree)? {
+                    return Ok(flow);
+                }
+                self.value(tree)?;
+                Ok(Flow::Next)
+            }
+            HostStmtKind::Block(all) => self.block(all),
+            HostStmtKind::If(cond, then, other) => self.branch(cond, then, other.as_deref()),
+            HostStmtKind::Loop {
+                init,
+                cond,
+                step,
+                body,
+                test_last,
+            } => {
+                self.enter();
+                if let Some(init) = init {
+                    self.statement(init)?;
+                }
+                let flow = self.repeat(cond.as_ref(), step.as_ref(), body, *test_last)?;
+                self.leave(&flow)?;
+                Ok(flow)
+            }
+            HostStmtKind::Elements(declared, over, body) => self.elements(declared, over, body),
+            HostStmtKind::Switch(value, body) => self.switch(value, body),
+            HostStmtKind::Break => Ok(Flow::Break),
+            HostStmtKind::Continue => Ok(Flow::Continue),
+            HostStmtKind::Return(None) => Ok(Flow::Return(HostValue::Unset)),
+            HostStmtKind::Return(Some(tree)) => Ok(Flow::Return(self.value(tree)?)),
+        }
+    }
+
+    /// `exit(1)` and its kind.
+    fn ends_program(&mut self, tree: &HostExpr) -> Read<Option<Flow>> {
+        let HostExprKind::Call(callee, arguments) = &tree.kind else {
+            return Ok(None);
+        };
+        let HostExprKind::Name(name) = &callee.kind else {
+            return Ok(None);
+        };
+        let ends = [
+            "exit",
+            "abort",
+            "std::exit",
+            "std::abort",
+            "_Exit",
+            "std::terminate",
+        ];
+        if !ends.contains(&name.as_str()) {
+            return Ok(None);
+        }
+        for argument in arguments {
+            self.value(argument)?;
+        }
+        Ok(Some(Flow::Exit))
+    }
+
+    /// Makes the variable of a declaration.
+    pub(super) fn declare(&mut self, declared: &HostDeclared) -> Read<()> {
+        if !declared.arrays.is_empty() {
+            return self.declare_array(declared);
+        }
+        let value = match &declared.value {
+            None => self.initial(declared)?,
+            Some(tree) => match (&declared.of, &tree.kind) {
+                // A reference is another name of a place.
+                (of, _) if of.reference && !of.constant => {
+                    if let Some(place) = self.place_if_any(tree)? {
+                        self.bind(&declared.name, place);
+                        return Ok(());
+                    }
+                    self.value(tree)?
+                }
+                (of, HostExprKind::Braces(all)) if matches!(of.base, HostBase::Vector(..)) => {
+                    let all = all.clone();
+                    self.vector_of(declared, &all)?
+                }
+                (of, HostExprKind::Construct(_, all))
+                    if matches!(of.base, HostBase::Vector(..) | HostBase::Thread(_)) =>
+                {
+                    let all = all.clone();
+                    self.construct(of, &all, &declared.name, &tree.range)?
+                }
+                (_, HostExprKind::Construct(of, all)) => {
+                    self.construct(of, all, &declared.name, &tree.range)?
+                }
+                (_, HostExprKind::Braces(all)) if all.is_empty() => self.zero(&declared.of),
+                _ => self.named_value(tree, &declared.name)?,
+            },
+        };
+        self.new_variable(declared, value)
+    }
+
+    /// The value of a variable without an initialiser.
+    fn initial(&mut self, declared: &HostDeclared) -> Read<HostValue> {
+        Ok(match &declared.of.base {
+            HostBase::Vector(..) => {
+                let of = declared.of.clone();
+                self.construct(&of, &[], &declared.name, &declared.range)?
+            }
+            HostBase::Dim3 => HostValue::Dim3([1, 1, 1]),
+            _ => HostValue::Unset,
+        })
+    }
+
+    fn zero(&self, of: &HostType) -> HostValue {
+        match &of.base {
+            _ if of.pointers > 0 => null(element_of(&of.base)),
+            HostBase::Float(bits) => HostValue::Float(0.0, *bits),
+            HostBase::Int(ty) => HostValue::Int(0, *ty),
+            HostBase::Dim3 => HostValue::Dim3([1, 1, 1]),
+            _ => HostValue::Int(0, Ty::S32),
+        }
+    }
+
+    /// `int a[4] = {1, 2}`, `cudaStream_t s[2]`
+    fn declare_array(&mut self, declared: &HostDeclared) -> Read<()> {
+        let listed = match declared.value.as_ref().map(|v| &v.kind) {
+            Some(HostExprKind::Braces(all)) => Some(all.clone()),
+            Some(_) => {
+                return self.wrong(
+                    &declared.range,
+                    "this array begins with something that is no list",
+                    "expected `{…}`",
+                    "write its elements between braces",
+                );
+            }
+            None => None,
+        };
+        let [length] = declared.arrays.as_slice() else {
+            return self.wrong(
+                &declared.range,
+                "arrays of arrays are not followed in host code",
+                "expected one dimension",
+                "compute the index: `a[i * n + j]`",
+            );
+        };
+        let length = match (length, &listed) {
+            (Some(tree), _) => self.number(tree)?,
+            (None, Some(all)) => all.len() as i64,
+            (None, None) => 0,
+        };
+        let value = self.array(
+            &declared.name,
+            &declared.range,
+            &declared.of,
+            length,
+            listed.is_some(),
+        )?;
+        if let Some(all) = listed {
+            for (i, tree) in all.iter().enumerate() {
+                let element = self.value(tree)?;
+                let place = self.element(&value, i as i64, &tree.range)?;
+                self.store(&place, element, &tree.range)?;
+            }
+        }
+        let cell = self.cell(value, declared.of.clone());
+        self.bind(&declared.name, Place::Cell(cell));
+        Ok(())
+    }
+
+    fn elements(
+        &mut self,
+        declared: &HostDeclared,
+        over: &HostExpr,
+        body: &HostStmt,
+    ) -> Read<Flow> {
+        let all = self.value(over)?;
+        let mut flow = Flow::Next;
+        for i in 0..self.length_of(&all, &over.range)? {
+            self.step(&over.range)?;
+            self.enter();
+            let place = self.element(&all, i, &over.range)?;
+            match declared.of.reference {
+                true => self.bind(&declared.name, place),
+                false => {
+                    let value = self.load(&place, &over.range)?;
+                    self.new_variable(declared, value)?;
+                }
+            }
+            flow = self.statement(body)?;
+            self.leave(&flow)?;
+            match flow {
+                Flow::Break => return Ok(Flow::Next),
+                Flow::Next | Flow::Continue => flow = Flow::Next,
+                _ => break,
+            }
+        }
+        Ok(flow)
+    }
+
+    fn switch(&mut self, value: &HostExpr, body: &[HostStmt]) -> Read<Flow> {
+        let wanted = self.number(value)?;
+        let mut from = None;
+        for (i, stmt) in body.iter().enumerate() {
+            match &stmt.kind {
+                HostStmtKind::Case(Some(tree)) if self.number(tree)? == wanted => {
+                    from = Some(i);
+                    break;
+                }
+                HostStmtKind::Case(None) => from = Some(i),
+                _ => {}
+            }
+        }
+        let Some(from) = from else {
+            return Ok(Flow::Next);
+        };
+        match self.block(&body[from..])? {
+            Flow::Break => Ok(Flow::Next),
+            flow => Ok(flow),
+        }
+    }
+}
+
+fn is_register(word: &str) -> bool {
+    let number = word.strip_prefix('r').filter(|n| !n.is_empty());
+    number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The null pointer.
+pub(super) fn null(element: Element) -> HostValue {
+    HostValue::Pointer(Pointer {
+        memory: None,
+        offset: 0,
+        element,
+    })
+}
+
+/// The type of numbers that a type is made of.
+pub(super) fn element_of(base: &HostBase) -> Element {
+    match base {
+        HostBase::Int(ty) => Element {
+            ty: *ty,
+            floating: false,
+            said: true,
+        },
+        HostBase::Float(bits) => Element {
+            ty: Ty {
+                bits: *bits,
+                signed: false,
+            },
+            floating: true,
+            said: true,
+        },
+        HostBase::Bool => Element { said: true, ..BYTE },
+        _ => BYTE,
+    }
+}

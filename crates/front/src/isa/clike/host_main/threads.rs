@@ -1,0 +1,162 @@
+//! Host threads: `std::thread` and `std::jthread`.
+//!
+//! A thread is a thread of the host program that remains. Its start and its end are handed over by
+//! flags, as a release and an acquire: the constructor synchronises with the start, and the end
+//! with `join` (ISO C++, thread.thread.constr, thread.thread.member).
+//!
+//! # Invariants
+//! - A variable that a thread captures by reference keeps its value while the thread runs. Memory
+//!   may change.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::code::words_of;
+use super::machine::{Machine, element_of};
+use super::parser::Read;
+use super::tree::{HostBase, HostExpr, HostFunction};
+use super::values::{Allocation, Closure, HostValue, Place};
+use program::Ty;
+
+impl Machine<'_> {
+    /// `std::thread t(f, 1)`
+    pub(super) fn start_thread(
+        &mut self,
+        arguments: &[HostExpr],
+        name: &str,
+        range: &Range<usize>,
+    ) -> Read<HostValue> {
+        let [callee, rest @ ..] = arguments else {
+            return Ok(HostValue::Unset);
+        };
+        let callee = self.value(callee)?;
+        let mut values = Vec::new();
+        for tree in rest {
+            let value = self.value(tree)?;
+            values.push(self.decayed(value));
+        }
+        let (function, scope) = match callee {
+            HostValue::Closure(closure) => (closure.function.clone(), Some(closure)),
+            HostValue::Function(name) => match self.code.function(&name).transpose()? {
+                Some(function) => (function, None),
+                None => return self.unfollowed_thread(range),
+            },
+            _ => return self.unfollowed_thread(range),
+        };
+        let number = self.state.threads.len();
+        let name = self.unique(name);
+        let starts = self.flag(&format!("{name}_starts"), range);
+        self.flag(&format!("{name}_ends"), range);
+        for object in &mut self.state.memory {
+            object.escapes |= !object.allocation.is_device();
+        }
+        self.state.begun = true;
+        self.raise(&starts, range);
+        self.state.threads.push((name.clone(), Vec::new()));
+        self.follow_thread(number, &function, values, scope.as_ref(), range)?;
+        if let Some(closure) = &scope {
+            self.share(closure, number);
+        }
+        Ok(HostValue::Thread(number))
+    }
+
+    fn unfollowed_thread<T>(&mut self, range: &Range<usize>) -> Read<T> {
+        self.wrong(
+            range,
+            "what this thread runs is not worked out",
+            "expected a function of this file, or a lambda",
+            "name the function",
+        )
+    }
+
+    /// A flag by which a thread hands over its start or its end. Returns its name.
+    fn flag(&mut self, name: &str, range: &Range<usize>) -> String {
+        let element = element_of(&HostBase::Int(Ty::S32));
+        let memory = self.allocate(name, range, element, element.bytes(), Allocation::Variable);
+        self.zeroed(memory);
+        self.state.memory[memory].escapes = true;
+        self.state.memory[memory].name.clone()
+    }
+
+    fn raise(&mut self, flag: &str, range: &Range<usize>) {
+        let reference = reference(flag);
+        self.emit(
+            format!("{reference}.store(1, cuda::memory_order_release);"),
+            range,
+        );
+    }
+
+    fn await_flag(&mut self, flag: &str, range: &Range<usize>) {
+        let load = format!("{}.load(cuda::memory_order_acquire)", reference(flag));
+        self.emit(format!("while ({load} == 0) {{ }}"), range);
+    }
+
+    /// Follows the code of a thread.
+    fn follow_thread(
+        &mut self,
+        number: usize,
+        function: &Rc<HostFunction>,
+        values: Vec<HostValue>,
+        scope: Option<&Rc<Closure>>,
+        range: &Range<usize>,
+    ) -> Read<()> {
+        let name = self.state.threads[number].0.clone();
+        let lines = std::mem::take(&mut self.state.lines);
+        let thread = std::mem::replace(&mut self.thread, number + 1);
+        let before: Vec<HostValue> = self.state.cells.iter().map(|c| c.value.clone()).collect();
+        self.await_flag(&format!("{name}_starts"), range);
+        self.function(function, values, scope.map(|closure| &closure.scope))?;
+        self.state.ended = false;
+        self.raise(&format!("{name}_ends"), range);
+        self.thread = thread;
+        let own = std::mem::replace(&mut self.state.lines, lines);
+        self.state.threads[number].1 = own;
+        let changed = before
+            .iter()
+            .zip(&self.state.cells)
+            .any(|(old, new)| *old != new.value);
+        if changed {
+            return self.shared_variable(&function.range);
+        }
+        Ok(())
+    }
+
+    fn shared_variable<T>(&mut self, range: &Range<usize>) -> Read<T> {
+        self.wrong(
+            range,
+            "threads share a variable that one of them changes",
+            "expected variables of its own",
+            "hand over values, or keep what is shared in memory: `int *p = new int`",
+        )
+    }
+
+    /// Notes the variables that a running thread captures by reference.
+    fn share(&mut self, closure: &Closure, number: usize) {
+        let words = words_of(self.code, &closure.function.range);
+        for (name, place) in &closure.scope {
+            if let (Place::Cell(at), true) = (place, words.contains(name)) {
+                self.state.shared.push((*at, number));
+            }
+        }
+    }
+
+    /// Reports a variable that a running thread shares.
+    pub(super) fn not_shared(&mut self, cell: usize, range: &Range<usize>) -> Read<()> {
+        match self.state.shared.iter().any(|(at, _)| *at == cell) {
+            true => self.shared_variable(range),
+            false => Ok(()),
+        }
+    }
+
+    /// `t.join()`
+    pub(super) fn join_thread(&mut self, number: usize, range: &Range<usize>) -> Read<HostValue> {
+        let name = self.state.threads[number].0.clone();
+        self.await_flag(&format!("{name}_ends"), range);
+        self.state.shared.retain(|(_, thread)| *thread != number);
+        Ok(HostValue::Unset)
+    }
+}
+
+fn reference(flag: &str) -> String {
+    format!("cuda::atomic_ref<int, cuda::thread_scope_system>({flag}[0])")
+}

@@ -1,0 +1,248 @@
+//! Follows all ways through `main`, and gives the program of each.
+
+use std::collections::HashSet;
+
+use super::code::HostCode;
+use super::machine::Machine;
+use super::parser::Read;
+use super::values::{Element, HostLine, HostState, HostValue, KernelUse, MemoryObject};
+use diag::{Diagnostic, MappedText, Span};
+
+/// A program: one way through `main`.
+#[derive(Clone, Debug)]
+pub struct ProgramTrace {
+    /// The place of the name `main`.
+    pub span: Span,
+    /// What it allocates.
+    pub memory: Vec<ProgramMemory>,
+    /// The streams, and whether each synchronises with the legacy default stream.
+    pub streams: Vec<(String, bool)>,
+    /// The events.
+    pub events: Vec<String>,
+    /// Each kernel with each of its arguments.
+    pub kernels: Vec<ProgramKernel>,
+    /// The host threads with their statements.
+    pub threads: Vec<(String, MappedText)>,
+    /// Functions that the runtime calls.
+    pub functions: Vec<(String, MappedText)>,
+    /// How many launches there are.
+    pub launches: usize,
+    /// Threads of all launches.
+    pub launched: i64,
+    /// Elements of all copies.
+    pub copied: i64,
+    /// The choices on the way.
+    pub choices: Vec<String>,
+}
+
+/// Memory that a program allocates.
+#[derive(Clone, Debug)]
+pub struct ProgramMemory {
+    /// Its name.
+    pub name: String,
+    /// Where it is allocated.
+    pub span: Span,
+    /// The type of its elements, as a test writes it; `None`: the code does not say it.
+    pub element: Option<String>,
+    /// Bytes of an element.
+    pub size: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Its kind as a test writes it.
+    pub kind: &'static str,
+    /// The values that it begins with; `None`: any.
+    pub initial: Vec<Option<i64>>,
+    /// Whether the host writes values that are not worked out before the first command.
+    pub open: bool,
+}
+
+/// A kernel with the arguments of a launch.
+#[derive(Clone, Debug)]
+pub struct ProgramKernel {
+    /// Its name in the program.
+    pub name: String,
+    /// The number of the kernel in the file.
+    pub kernel: usize,
+    /// The arguments of its template.
+    pub instance: Option<String>,
+    /// Its arguments.
+    pub arguments: Vec<ProgramArgument>,
+    /// Whether it is launched cooperatively.
+    pub cooperative: bool,
+    /// Bytes of dynamic shared memory.
+    pub shared: u64,
+    /// The place of a launch.
+    pub span: Span,
+}
+
+/// An argument of a launch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ProgramArgument {
+    /// A number.
+    Number(i64),
+    /// A number of floating point.
+    Float(f64),
+    /// An address in memory: its number, and the offset in bytes; `None`: the null pointer.
+    Address(Option<(usize, i64)>),
+}
+
+/// The largest number of ways through a program.
+const MOST_WAYS: usize = 16;
+
+impl HostCode<'_> {
+    /// All ways through `main`.
+    ///
+    /// # Errors
+    /// What is not followed, at its place.
+    pub fn follow(&self) -> Result<Vec<ProgramTrace>, Box<Diagnostic>> {
+        let mut all: Vec<ProgramTrace> = Vec::new();
+        let mut texts: HashSet<String> = HashSet::new();
+        let mut plan: Vec<bool> = Vec::new();
+        loop {
+            let mut machine = Machine::new(self, plan);
+            machine.run()?;
+            let decided = machine.decided.clone();
+            let trace = self.trace(&machine)?;
+            if texts.insert(format!("{:?}", (&trace.threads, &trace.functions))) {
+                all.push(trace);
+            }
+            plan = decided;
+            while plan.last() == Some(&false) {
+                plan.pop();
+            }
+            let Some(last) = plan.last_mut() else {
+                return Ok(all);
+            };
+            *last = false;
+            if all.len() == MOST_WAYS {
+                let at = machine.choices.last().map_or(0..0, |c| c.0.clone());
+                let d = self.error("too-many-ways", &at, "too many ways through this program");
+                return Err(Box::new(
+                    d.label("the device decides which way the program goes here")
+                        .note(format!("at most {MOST_WAYS} ways are followed"))
+                        .help("let fewer branches that call the runtime depend on the device"),
+                ));
+            }
+        }
+    }
+
+    /// The program that a way through `main` gives.
+    fn trace(&self, machine: &Machine<'_>) -> Read<ProgramTrace> {
+        let state = &machine.state;
+        let main = self.function("main").transpose()?;
+        let span = main.map_or(Span::default(), |f| {
+            let from = f.range.start
+                + self.text.as_str()[f.range.clone()]
+                    .find("main")
+                    .unwrap_or(0);
+            self.text.span(from..from + 4)
+        });
+        let mut threads = vec![("main".to_owned(), self.mapped(&state.lines, state))];
+        let others = state.threads.iter();
+        threads.extend(others.map(|(name, lines)| (name.clone(), self.mapped(lines, state))));
+        let functions = state.functions.iter();
+        let choices = machine.choices.iter();
+        Ok(ProgramTrace {
+            span,
+            memory: self.memory(state),
+            streams: state
+                .streams
+                .iter()
+                .map(|s| (s.name.clone(), s.blocking))
+                .collect(),
+            events: state.events.iter().map(|e| e.name.clone()).collect(),
+            kernels: state.kernels.iter().map(|k| self.kernel(k)).collect(),
+            threads,
+            functions: functions
+                .map(|(name, lines)| (name.clone(), self.mapped(lines, state)))
+                .collect(),
+            launches: machine.launches,
+            launched: machine.threads,
+            copied: machine.copied,
+            choices: choices
+                .map(|(range, holds)| {
+                    let line = self.line(range);
+                    let word = if *holds { "holds" } else { "does not hold" };
+                    format!("the condition in line {line} {word}")
+                })
+                .chain(machine.bounded.clone())
+                .collect(),
+        })
+    }
+
+    /// The lines of a thread as one text. Memory of one element is named without an index.
+    fn mapped(&self, lines: &[HostLine], state: &HostState) -> MappedText {
+        let single = state.memory.iter().filter(|memory| memory.length() == 1);
+        let single: Vec<String> = single.map(|memory| format!("{}[0]", memory.name)).collect();
+        let mut text = MappedText::new();
+        for line in lines {
+            let span = self.text.span(line.range.clone());
+            let mut plain = line.text.clone();
+            for named in &single {
+                plain = without_index(&plain, named);
+            }
+            text.push_opaque(&format!("{plain}\n"), span);
+        }
+        text
+    }
+
+    fn memory(&self, state: &HostState) -> Vec<ProgramMemory> {
+        let of = |m: &MemoryObject| ProgramMemory {
+            name: m.name.clone(),
+            span: self.text.span(m.range.clone()),
+            element: m.element.said.then(|| element_name(m.element)),
+            size: m.element.bytes() as u64,
+            bytes: m.bytes as u64,
+            kind: m.allocation.kind(),
+            initial: m.initial.clone(),
+            open: m.open,
+        };
+        state.memory.iter().map(of).collect()
+    }
+
+    fn kernel(&self, of: &KernelUse) -> ProgramKernel {
+        let argument = |value: &HostValue| match value {
+            HostValue::Float(value, _) => ProgramArgument::Float(*value),
+            HostValue::Int(value, _) => ProgramArgument::Number(*value),
+            HostValue::Pointer(p) => {
+                ProgramArgument::Address(p.memory.map(|memory| (memory, p.offset)))
+            }
+            _ => ProgramArgument::Address(None),
+        };
+        ProgramKernel {
+            name: of.name.clone(),
+            kernel: of.kernel,
+            instance: of.instance.clone(),
+            arguments: of.arguments.iter().map(argument).collect(),
+            cooperative: of.cooperative,
+            shared: of.shared as u64,
+            span: self.text.span(of.range.clone()),
+        }
+    }
+}
+
+/// The name of a type of numbers, as a test writes it.
+pub(super) fn element_name(element: Element) -> String {
+    match (element.floating, element.ty.bits) {
+        (true, 32) => "float".to_owned(),
+        (true, _) => "double".to_owned(),
+        _ => element.ty.ptx_name().to_owned(),
+    }
+}
+
+/// A text with `x` in place of `x[0]`.
+fn without_index(text: &str, named: &str) -> String {
+    let mut parts = text.split(named);
+    let mut plain = parts.next().unwrap_or("").to_owned();
+    for part in parts {
+        let inside = plain.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let kept = if inside {
+            named
+        } else {
+            named.trim_end_matches("[0]")
+        };
+        plain += kept;
+        plain += part;
+    }
+    plain
+}

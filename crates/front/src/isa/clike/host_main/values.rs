@@ -1,0 +1,273 @@
+//! Defines the values of host code and the state of a program: variables, memory, streams, events.
+//!
+//! # Invariants
+//! - A value is known, or it is a register of the host program that remains, or nothing is known of
+//!   it. No known value depends on the device.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::tree::{HostFunction, HostType};
+use program::Ty;
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum HostValue {
+    /// None: of a function without a result, or of a variable without a value.
+    Unset,
+    Int(i64, Ty),
+    /// A number of floating point, with its bits.
+    Float(f64, u8),
+    /// Nothing is known of it.
+    Unknown,
+    /// A register of the host program that remains.
+    Register(String, Ty),
+    /// The address of memory.
+    Pointer(Pointer),
+    /// The address of a variable that is not memory.
+    Cell(usize),
+    /// The variables of an array or a vector: the first one, and how many.
+    Cells(usize, usize),
+    /// An array or vector of numbers in memory.
+    Buffer(usize),
+    Stream(StreamValue),
+    Event(usize),
+    Dim3([i64; 3]),
+    Text(String),
+    /// A function or a kernel, by its name.
+    Function(String),
+    Closure(Rc<Closure>),
+    /// A host thread.
+    Thread(usize),
+    /// A graph, or an instance of one.
+    Graph(usize),
+}
+
+/// The address of memory; `None` is the null pointer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pointer {
+    pub(super) memory: Option<usize>,
+    /// In bytes.
+    pub(super) offset: i64,
+    pub(super) element: Element,
+}
+
+/// The type of numbers in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Element {
+    pub(super) ty: Ty,
+    /// Whether it is a number of floating point.
+    pub(super) floating: bool,
+    /// Whether the code says it: `void` does not.
+    pub(super) said: bool,
+}
+
+impl Element {
+    pub(super) fn bytes(self) -> i64 {
+        i64::from(self.ty.bits / 8).max(1)
+    }
+}
+
+/// A stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StreamValue {
+    /// The default stream.
+    Default,
+    /// The legacy default stream, by its name.
+    Legacy,
+    /// The default stream of the thread.
+    PerThread,
+    /// One that the program makes.
+    Made(usize),
+}
+
+/// A lambda with the variables that it captures.
+#[derive(Debug)]
+pub(super) struct Closure {
+    pub(super) function: Rc<HostFunction>,
+    pub(super) scope: HashMap<String, Place>,
+}
+
+impl PartialEq for Closure {
+    fn eq(&self, other: &Closure) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+/// The place of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Place {
+    /// A variable.
+    Cell(usize),
+    /// `grid.x`
+    Component(usize, usize),
+    /// Memory, by its offset in bytes.
+    Memory(usize, i64, Element),
+}
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub(super) struct Variable {
+    pub(super) value: HostValue,
+    pub(super) of: HostType,
+}
+
+/// How memory was allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Allocation {
+    /// `cudaMalloc`
+    Device,
+    /// `cudaMallocAsync`
+    DeviceAsync,
+    /// `cudaMallocManaged`
+    Managed,
+    /// `cudaMallocHost`, `cudaHostAlloc`
+    Pinned,
+    /// `malloc`, `new`
+    Heap,
+    /// A variable, an array or a vector.
+    Variable,
+}
+
+impl Allocation {
+    /// The kind of memory as a test writes it.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Allocation::Device | Allocation::DeviceAsync => "device",
+            Allocation::Managed => "managed",
+            Allocation::Pinned => "mapped",
+            Allocation::Heap | Allocation::Variable => "system",
+        }
+    }
+
+    pub(super) fn is_device(self) -> bool {
+        matches!(self, Allocation::Device | Allocation::DeviceAsync)
+    }
+
+    /// Whether a kernel may access it.
+    pub(super) fn is_shared(self) -> bool {
+        matches!(self, Allocation::Managed | Allocation::Pinned)
+    }
+
+    pub(super) fn is_pageable(self) -> bool {
+        matches!(self, Allocation::Heap | Allocation::Variable)
+    }
+}
+
+/// Memory that the program allocates.
+#[derive(Clone, Debug)]
+pub(super) struct MemoryObject {
+    pub(super) name: String,
+    pub(super) range: Range<usize>,
+    pub(super) element: Element,
+    pub(super) bytes: i64,
+    pub(super) allocation: Allocation,
+    /// The values that it begins with; `None`: any.
+    pub(super) initial: Vec<Option<i64>>,
+    /// The values that it is known to have.
+    pub(super) shadow: Vec<Option<i64>>,
+    /// The place of the call that freed it.
+    pub(super) freed: Option<Range<usize>>,
+    /// Whether a command of the device or another host thread may access it.
+    pub(super) escapes: bool,
+    /// Whether it begins with a value that is not worked out.
+    pub(super) open: bool,
+}
+
+impl MemoryObject {
+    pub(super) fn length(&self) -> usize {
+        (self.bytes / self.element.bytes()) as usize
+    }
+}
+
+/// A stream of the program.
+#[derive(Clone, Debug)]
+pub(super) struct StreamObject {
+    pub(super) name: String,
+    pub(super) blocking: bool,
+    pub(super) destroyed: Option<Range<usize>>,
+}
+
+/// An event of the program.
+#[derive(Clone, Debug)]
+pub(super) struct EventObject {
+    pub(super) name: String,
+    pub(super) destroyed: Option<Range<usize>>,
+}
+
+/// Calls that streams capture.
+#[derive(Clone, Debug)]
+pub(super) struct Capture {
+    /// The stream that the capture began with.
+    pub(super) origin: String,
+    /// All streams that are captured.
+    pub(super) streams: BTreeSet<String>,
+    /// Events that these record.
+    pub(super) events: BTreeSet<String>,
+    pub(super) lines: Vec<HostLine>,
+    /// Launches and threads before it.
+    pub(super) started: (usize, i64),
+}
+
+/// A graph, or an instance of one.
+#[derive(Clone, Debug)]
+pub(super) struct GraphObject {
+    pub(super) capture: Capture,
+    pub(super) launches: usize,
+    pub(super) threads: i64,
+    /// Its own streams and events, by the names of the captured ones.
+    pub(super) names: Option<BTreeMap<String, String>>,
+    /// Whether it was launched before.
+    pub(super) launched: bool,
+}
+
+/// A kernel with the arguments of a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KernelUse {
+    pub(super) name: String,
+    pub(super) kernel: usize,
+    /// The arguments of its template.
+    pub(super) instance: Option<String>,
+    pub(super) arguments: Vec<HostValue>,
+    pub(super) cooperative: bool,
+    pub(super) shared: i64,
+    pub(super) range: Range<usize>,
+}
+
+/// A line of the host program that remains.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct HostLine {
+    pub(super) text: String,
+    pub(super) range: Range<usize>,
+    /// Whether it calls the runtime, other than to ask.
+    pub(super) calls: bool,
+}
+
+/// The state of a program.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HostState {
+    pub(super) cells: Vec<Variable>,
+    pub(super) memory: Vec<MemoryObject>,
+    pub(super) streams: Vec<StreamObject>,
+    pub(super) events: Vec<EventObject>,
+    pub(super) graphs: Vec<GraphObject>,
+    /// The capture that has begun.
+    pub(super) capture: Option<Capture>,
+    pub(super) kernels: Vec<KernelUse>,
+    /// The lines of the thread or function that is followed.
+    pub(super) lines: Vec<HostLine>,
+    /// The lines of threads that have started, with their names.
+    pub(super) threads: Vec<(String, Vec<HostLine>)>,
+    /// Variables that a running thread captures by reference, with the number of the thread.
+    pub(super) shared: Vec<(usize, usize)>,
+    /// Functions that the runtime calls.
+    pub(super) functions: Vec<(String, Vec<HostLine>)>,
+    /// Names that are taken.
+    pub(super) names: HashMap<String, usize>,
+    pub(super) registers: usize,
+    /// Whether a command was enqueued, or a thread started.
+    pub(super) begun: bool,
+    /// Whether `exit` was called in a function.
+    pub(super) ended: bool,
+}

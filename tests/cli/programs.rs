@@ -1,0 +1,377 @@
+//! Whole programs as input: `main` of a `.cu` file, which launches kernels with streams and events.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Said, fencepost};
+
+/// A program that is right, and its twin with one bug: the line that is told, the kind of error, and
+/// the section of CUDA's documentation that is named.
+const TWINS: &[(&str, usize, &str, &str)] = &[
+    ("copy_back", 33, "race", "API synchronization behavior"),
+    (
+        "event_between_streams",
+        6,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    ("event_recorded_early", 6, "race", "cudaEventRecord"),
+    ("event_waited_early", 6, "race", "cudaStreamWaitEvent"),
+    (
+        "event_reused",
+        6,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    (
+        "default_stream",
+        6,
+        "race",
+        "Stream synchronization behavior",
+    ),
+    (
+        "default_stream_between",
+        6,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    (
+        "memset_async",
+        2,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    (
+        "memset_default_stream",
+        1,
+        "race",
+        "Stream synchronization behavior",
+    ),
+    (
+        "pageable_overwritten",
+        18,
+        "race",
+        "API synchronization behavior",
+    ),
+    (
+        "pageable_staged",
+        15,
+        "race",
+        "API synchronization behavior",
+    ),
+    (
+        "pageable_in_flight",
+        6,
+        "race",
+        "Stream synchronization behavior",
+    ),
+    (
+        "pinned_overwritten",
+        20,
+        "race",
+        "API synchronization behavior",
+    ),
+    (
+        "managed_read",
+        10,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
+    (
+        "managed_write",
+        12,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
+    ("zero_copy", 9, "race", "Asynchronous Concurrent Execution"),
+    ("host_function", 25, "race", "cudaLaunchHostFunc"),
+    (
+        "host_function_other_stream",
+        11,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    (
+        "two_threads",
+        19,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
+    (
+        "threads_and_streams",
+        3,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    (
+        "event_query",
+        17,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
+    (
+        "stream_query",
+        16,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
+    (
+        "free_async",
+        18,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    (
+        "malloc_async",
+        2,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    ("free_pinned", 17, "race", "API synchronization behavior"),
+    ("free_heap", 8, "race", "API synchronization behavior"),
+    ("stream_destroyed", 16, "released", "cudaStreamDestroy"),
+    ("event_destroyed", 17, "released", "cudaEventDestroy"),
+    ("use_after_free", 15, "use-after-free", "Memory Management"),
+    (
+        "double_buffer",
+        2,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    ("chunks", 5, "race", "CUDA C++ Programming Guide, Streams"),
+    (
+        "wrong_stream",
+        17,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
+    ("wrong_event", 21, "race", "cudaEventRecord"),
+    (
+        "per_thread_default",
+        4,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    (
+        "device_to_device",
+        15,
+        "race",
+        "API synchronization behavior",
+    ),
+    ("fan_in", 6, "race", "CUDA C++ Programming Guide, Streams"),
+    (
+        "launch_call",
+        14,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    ("graph", 6, "race", "cudaEventRecord"),
+    (
+        "graph_read",
+        21,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
+    ("template_kernel", 5, "race", "no barrier between them"),
+    ("loop_scope", 11, "race", "API synchronization behavior"),
+    ("scan", 35, "race", "CUDA C++ Programming Guide, Streams"),
+    ("cooperative", 8, "race", "nothing"),
+];
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/programs")
+}
+
+fn check(folder: &Path, arguments: &[&str]) -> Said {
+    fencepost(folder, &[&["check", "--no-cache"], arguments].concat())
+}
+
+/// A folder with one program.
+fn folder(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("p.cu"), text).expect("writable");
+    folder
+}
+
+#[test]
+fn each_program_is_right_and_its_twin_is_wrong_at_its_line() {
+    for (name, line, id, section) in TWINS {
+        let right = check(&programs(), &[&format!("{name}.cu")]);
+        assert_eq!(
+            (right.code, right.err.as_str()),
+            (Some(0), ""),
+            "{name}: {}",
+            right.out
+        );
+        assert!(
+            right
+                .out
+                .contains("1 race-free; no barrier divergence, no hang"),
+            "{name}: {}",
+            right.out
+        );
+        let file = format!("{name}.bug.cu");
+        let wrong = check(&programs(), &[&file]);
+        let said = wrong.out + &wrong.err;
+        assert!(matches!(wrong.code, Some(1 | 2)), "{name}: {said}");
+        let (place, error) = (format!("{file}:{line}:"), format!("error[{id}]"));
+        for expected in [place.as_str(), &error, section] {
+            assert!(said.contains(expected), "{name}: no `{expected}` in {said}");
+        }
+    }
+}
+
+#[test]
+fn a_program_is_written_down_as_a_test_with_the_same_answer() {
+    for (file, verdict) in [("chunks.cu", "race-free"), ("chunks.bug.cu", "racy")] {
+        let written = fencepost(&programs(), &["import", file, "--expect", verdict]);
+        assert_eq!(written.code, Some(0), "{}", written.err);
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("p.toml"), &written.out).expect("writable");
+        let said = check(folder.path(), &["p.toml"]);
+        assert_eq!(
+            said.code,
+            Some(0),
+            "{}{}\n{}",
+            said.out,
+            said.err,
+            written.out
+        );
+    }
+}
+
+const KERNEL: &str =
+    "__global__ void k(int *p, int n) { if (threadIdx.x < n) p[threadIdx.x] = n; }\n";
+
+/// Programs that cannot be followed: the place, the message, and what to do next.
+const REFUSED: &[(&str, &str, &str, &str)] = &[
+    (
+        "int main() { return 0; }",
+        "p.cu:2:5",
+        "this program launches no kernel",
+        "--launch 'KERNEL<<<1, 32>>>'",
+    ),
+    (
+        "int main() {\n int *p; cudaMallocManaged(&p, 4);\n k<<<1, 1>>>(p, 1);\n \
+         cudaDeviceSynchronize();\n k<<<*p, 1>>>(p, 1);\n}",
+        "p.cu:6:6",
+        "the size of this launch depends on what the device computes",
+        "write a number here",
+    ),
+    (
+        "int main() { int *p; cudaMalloc(&p, 4); k<<<1, 1>>>(p); }",
+        "p.cu:2:41",
+        "`k` takes 2 arguments, 1 given",
+        "expected (p, n)",
+    ),
+    (
+        "int main() { int h[4]; k<<<1, 1>>>(h, 4); }",
+        "p.cu:2:36",
+        "the kernel is handed `h`, which is memory of the host",
+        "use `cudaMalloc` or `cudaMallocManaged`",
+    ),
+    (
+        "int main() { int *p; cudaMalloc(&p, 4); k<<<1, 1>>>(p, 1); return *p; }",
+        "p.cu:2:67",
+        "the host accesses `p`, which is memory of the device",
+        "copy it with `cudaMemcpy`",
+    ),
+    (
+        "int main() { int *p; cudaMalloc(&p, 4); cudaMemset(p, 0, 8); }",
+        "p.cu:2:41",
+        "bytes 0 to 7 of `p`, which has 4",
+        "allocated here",
+    ),
+    (
+        "int main(int argc, char **argv) { int *p; cudaMalloc(&p, 4 * atoi(argv[1])); }",
+        "p.cu:2:67",
+        "the program is not given argument 1",
+        "--args 64",
+    ),
+    (
+        "int main() { int *p; cudaMallocPitch(&p, 0, 4, 4); }",
+        "p.cu:2:22",
+        "`cudaMallocPitch` is not followed",
+        "--launch",
+    ),
+    (
+        "int main() { int *p; cudaMalloc(&p, 4); cudaFreeHost(p); }",
+        "p.cu:2:41",
+        "`p` is not freed as it was allocated",
+        "expected memory of `cudaMallocHost`",
+    ),
+];
+
+#[test]
+fn what_is_not_followed_is_refused_at_its_place() {
+    for (main, place, message, next) in REFUSED {
+        let folder = folder(&format!("{KERNEL}{main}\n"));
+        let said = check(folder.path(), &["p.cu"]);
+        let all = said.out + &said.err;
+        assert_eq!(said.code, Some(2), "{main}: {all}");
+        for expected in [place, message, next] {
+            assert!(all.contains(expected), "{main}: no `{expected}` in {all}");
+        }
+    }
+}
+
+#[test]
+fn arguments_and_constants_come_from_the_command_line() {
+    let folder = folder(
+        "__global__ void k(int *p) { p[threadIdx.x] = 1; }\n#define BLOCK 512\n\
+         int main(int argc, char **argv) {\n  int n = argc > 1 ? atoi(argv[1]) : 0;\n  int *p;\n  \
+         cudaMalloc(&p, n * sizeof(int));\n  k<<<1, BLOCK>>>(p);\n  cudaDeviceSynchronize();\n}\n",
+    );
+    let define = ["p.cu", "--args", "2", "--define", "BLOCK=2"];
+    let said = check(folder.path(), &define);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    // Three threads write memory of two elements.
+    let said = check(
+        folder.path(),
+        &["p.cu", "--args", "2", "--define", "BLOCK=3"],
+    );
+    assert_ne!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn a_program_of_many_threads_is_decided_with_smaller_constants() {
+    let program = |wait: &str| {
+        format!(
+            "__global__ void add(const int *a, int *b, int n) {{\n  int i = blockIdx.x * blockDim.x + \
+             threadIdx.x;\n  if (i < n) b[i] += a[i];\n}}\nint main() {{\n  const int n = 1 << 20;\n  \
+             int *a, *b;\n  cudaMallocManaged(&a, n * sizeof(int));\n  cudaMallocManaged(&b, n * \
+             sizeof(int));\n  for (int i = 0; i < n; ++i) a[i] = b[i] = i;\n  add<<<(n + 255) / 256, \
+             256>>>(a, b, n);\n  {wait}\n  return b[1];\n}}\n"
+        )
+    };
+    let right = folder(&program("cudaDeviceSynchronize();"));
+    let said = check(right.path(), &["p.cu"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains("`n = 16`, 4 in place of 256"),
+        "{}",
+        said.out
+    );
+    let wrong = folder(&program(""));
+    let said = check(wrong.path(), &["p.cu"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("p.cu:13:10"), "{}", said.out);
+}
+
+#[test]
+fn a_branch_on_what_the_device_computes_is_followed_both_ways() {
+    let program = "__global__ void k(int *p) { *p = *p + 1; }\nint main() {\n  int *p;\n  \
+                   cudaMallocManaged(&p, sizeof(int));\n  *p = 0;\n  cudaStream_t s;\n  \
+                   cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n  k<<<1, 1>>>(p);\n  \
+                   cudaDeviceSynchronize();\n  if (*p > 1) {\n    k<<<1, 1>>>(p);\n    k<<<1, 1, 0, \
+                   s>>>(p);\n  }\n  cudaDeviceSynchronize();\n}\n";
+    let folder = folder(program);
+    let said = check(folder.path(), &["p.cu"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains("1 program, 2 ways through `main`"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("1 racy, 1 race-free"), "{}", said.out);
+}

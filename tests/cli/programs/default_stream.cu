@@ -1,0 +1,19 @@
+__global__ void produce(int *out, int first) {
+  out[threadIdx.x] = first + threadIdx.x;
+}
+
+__global__ void consume(const int *in, int *out) {
+  out[threadIdx.x] = 2 * in[threadIdx.x];
+}
+
+int main() {
+  int *a, *b;
+  cudaMalloc(&a, 4 * sizeof(int));
+  cudaMalloc(&b, 4 * sizeof(int));
+  cudaStream_t s;
+  cudaStreamCreateWithFlags(&s, cudaStreamDefault);
+  produce<<<1, 4>>>(a, 0);
+  consume<<<1, 4, 0, s>>>(a, b);
+  cudaDeviceSynchronize();
+  cudaStreamDestroy(s);
+}

@@ -1,0 +1,23 @@
+__global__ void produce(int *out, int first) {
+  out[threadIdx.x] = first + threadIdx.x;
+}
+
+__global__ void consume(const int *in, int *out) {
+  out[threadIdx.x] = 2 * in[threadIdx.x];
+}
+
+int main() {
+  int *a, *b;
+  cudaMalloc(&a, 4 * sizeof(int));
+  cudaMalloc(&b, 4 * sizeof(int));
+  cudaStream_t s, t;
+  cudaStreamCreate(&s);
+  cudaStreamCreate(&t);
+  cudaEvent_t done;
+  cudaEventCreate(&done);
+  produce<<<1, 4, 0, s>>>(a, 0);
+  cudaEventRecord(done, s);
+  cudaStreamWaitEvent(t, done);
+  consume<<<1, 4, 0, t>>>(a, b);
+  cudaDeviceSynchronize();
+}

@@ -1,0 +1,17 @@
+__global__ void produce(int *out, int first) {
+  out[threadIdx.x] = first + threadIdx.x;
+}
+
+__global__ void consume(const int *in, int *out) {
+  out[threadIdx.x] = 2 * in[threadIdx.x];
+}
+
+int main() {
+  int *a;
+  cudaMalloc(&a, 4 * sizeof(int));
+  cudaStream_t s;
+  cudaStreamCreate(&s);
+  produce<<<1, 4, 0, s>>>(a, 0);
+  cudaStreamSynchronize(s);
+  cudaStreamDestroy(s);
+}
