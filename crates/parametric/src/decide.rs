@@ -171,6 +171,40 @@ pub fn decide(kernel: Kernel<'_>, property: Property, any: bool, limits: &Limits
     proof.decide(property, sizes)
 }
 
+/// The lines of accesses and barriers that no thread comes to in any launch. A proof says nothing of
+/// these; where they are not dead code, some condition is wrong.
+///
+/// # Errors
+/// The kernel's assumption cannot be read.
+pub fn unreached(
+    kernel: Kernel<'_>,
+    any: bool,
+    question: Duration,
+) -> Result<Vec<SourceLine>, String> {
+    let sizes = match any {
+        true => Sizes::ANY,
+        false => Sizes::given(kernel.form),
+    };
+    let mut run = run(kernel.form, sizes)?;
+    let accesses = run.behaviour.accesses.iter();
+    let accesses = accesses.map(|a| (a.guard, a.facts.clone(), a.at));
+    let barriers = run.behaviour.barriers.iter();
+    let barriers = barriers.map(|b| (b.guard, [&b.facts[..], &b.within].concat(), b.at));
+    let places: Vec<(Term, Vec<Term>, usize)> = accesses.chain(barriers).collect();
+    let code = &kernel.form.test.program.threads[0].code;
+    let mut lines = Vec::new();
+    for (guard, facts, at) in places {
+        let setting = &run.setting;
+        let mut all = [&setting.facts[..], &setting.of_thread, &facts].concat();
+        all.push(guard);
+        let (text, _) = integers::question(&mut run.terms, &all);
+        if ask(&text, question, Wanted::Nothing) == Said::No {
+            lines.push(code[at].line.clone());
+        }
+    }
+    Ok(lines)
+}
+
 struct Proof<'a> {
     kernel: Kernel<'a>,
     limits: &'a Limits,

@@ -683,13 +683,15 @@ impl Exec<'_> {
         let (yes, zero) = (self.terms.int(1), self.terms.int(0));
         match *self.terms.node(address) {
             Node::Address(loc) => Some(vec![(yes, loc, zero)]),
-            // An address that is not aligned is none.
-            Node::Const(0) => Some(Vec::new()),
             Node::Cast(ty, inner) if ty.bits >= 32 => self.places(inner),
             Node::Ite(cond, a, b) => {
                 let not = self.terms.not(cond);
                 let mut all = Vec::new();
                 for (way, part) in [(cond, a), (not, b)] {
+                    // An address that is not aligned is 0, where there is no memory.
+                    if self.terms.constant(part) == Some(0) {
+                        continue;
+                    }
                     for (c, loc, offset) in self.places(part)? {
                         all.push((self.terms.and(vec![way, c]), loc, offset));
                     }

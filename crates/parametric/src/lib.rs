@@ -27,4 +27,4 @@ pub mod term;
 mod trace;
 pub mod words;
 
-pub use decide::{Answer, Kernel, Limits, Property, Proved, decide};
+pub use decide::{Answer, Kernel, Limits, Property, Proved, decide, unreached};

@@ -6,11 +6,11 @@
 //! exact engine decides that of threads that keep nothing else.
 //!
 //! # Invariants
-//! - Both threads keep the same number of barriers, so neither waits for the other in vain.
+//! - Both threads of a block keep the same barriers, so neither waits for the other in vain.
 //! - No access that is left out could order the two: the threads wait for nothing but barriers.
 
 use program::litmus::LitmusTest;
-use program::{BinOp, Expr, Init, Instr, LocId, Op, Program, Tag, Thread, Ty};
+use program::{BinOp, Expr, Init, Instr, LocId, Op, Program, Scope, Tag, Thread, Ty};
 use rustc_hash::FxHashMap;
 
 use crate::decide::Apart;
@@ -59,9 +59,10 @@ pub(crate) fn shortened(test: &LitmusTest, apart: &Apart) -> Option<LitmusTest> 
     let [first, second] = &program.threads[..] else {
         return None;
     };
+    let one_warp = first.place.same(&second.place, Scope::Warp);
     let courses = [
-        course(program, first, apart)?,
-        course(program, second, apart)?,
+        course(program, first, (apart, one_warp))?,
+        course(program, second, (apart, one_warp))?,
     ];
     let (a, b) = pair(program, &courses, apart)?;
     let codes = [(first, &courses[0], a), (second, &courses[1], b)]
@@ -74,7 +75,8 @@ pub(crate) fn shortened(test: &LitmusTest, apart: &Apart) -> Option<LitmusTest> 
 }
 
 /// Runs a thread; `None`: it reaches an instruction that is not modelled here.
-fn course(program: &Program, thread: &Thread, apart: &Apart) -> Option<Course> {
+/// Barriers of a warp count only if both threads are in one.
+fn course(program: &Program, thread: &Thread, (apart, one_warp): (&Apart, bool)) -> Option<Course> {
     let mut regs: Vec<Value> = thread
         .regs
         .iter()
@@ -98,6 +100,7 @@ fn course(program: &Program, thread: &Thread, apart: &Apart) -> Option<Course> {
                 Value::Number(_) => at = *target,
                 _ => break,
             },
+            Op::Barrier(barrier) if barrier.domain == Scope::Warp && !one_warp => {}
             Op::Barrier(barrier) => {
                 if barrier.says_count() || course.barriers.len() == MOST_BARRIERS {
                     return None;
@@ -188,7 +191,13 @@ fn pair<'c>(
     }
     let conflicts = |a: &Arrival, b: &Arrival| {
         let both = (named(0, 0, a) && named(1, 1, b)) || (named(0, 1, a) && named(1, 0, b));
-        both && (a.writes || b.writes)
+        let passed = |which: usize, n: usize| {
+            let barriers: &[(usize, Op)] = &courses[which].barriers[..n];
+            barriers.iter().map(|(at, _)| *at)
+        };
+        let same =
+            apart.together == Together::Grid || passed(0, a.barriers).eq(passed(1, b.barriers));
+        both && same && (a.writes || b.writes)
     };
     courses[1].arrivals.iter().find_map(|b| {
         let bytes = b.offset..b.offset + b.bytes;

@@ -2,24 +2,28 @@
 
 use std::time::Duration;
 
-use parametric::{Answer, Kernel, Limits, Property, Proved, decide};
+use parametric::{Answer, Kernel, Limits, Property, Proved, decide, unreached};
 
-/// Asks about the one kernel of a file.
-pub(crate) fn asked(text: &str, property: Property, any: bool) -> Answer {
+/// Calls `f` with the one kernel of a file.
+fn with_kernel<T>(text: &str, f: impl FnOnce(Kernel<'_>) -> T) -> T {
     let forms = front::litmus::form::forms("kernel.toml", text.as_bytes());
     let forms = forms.unwrap_or_else(|errors| panic!("{errors:#?}"));
-    let kernel = Kernel {
+    f(Kernel {
         form: &forms[0],
         name: "kernel.toml",
         bytes: text.as_bytes(),
-    };
+    })
+}
+
+/// Asks about the one kernel of a file.
+pub(crate) fn asked(text: &str, property: Property, any: bool) -> Answer {
     // Time is no matter here: machines that run tests are busy.
     let limits = Limits {
         question: Duration::from_secs(20),
         answer: Duration::from_secs(200),
         ..Limits::default()
     };
-    decide(kernel, property, any, &limits)
+    with_kernel(text, |kernel| decide(kernel, property, any, &limits))
 }
 
 /// A kernel of a dialect as a file.
@@ -30,8 +34,15 @@ pub(crate) fn kernel(dialect: &str, memory: &str, kernel: &str, code: &str) -> S
     )
 }
 
-/// The kernel neither races nor diverges.
+/// The kernel neither races nor diverges, and not because no thread comes to its accesses.
 pub(crate) fn never(text: &str, any: bool, proved: Proved) {
+    let time = Duration::from_secs(20);
+    let unreached = with_kernel(text, |kernel| unreached(kernel, any, time));
+    assert_eq!(
+        unreached,
+        Ok(Vec::new()),
+        "lines that no thread comes to:\n{text}"
+    );
     for property in [Property::Race, Property::Divergence] {
         match asked(text, property, any) {
             Answer::Never { proved: p, .. } if p == proved => {}
