@@ -23,7 +23,7 @@ use crate::solver::{Said, Wanted, ask};
 use crate::term::{Origin, Term, Terms};
 use crate::{assume, integers, words};
 
-/// What is asked.
+/// A question about a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Property {
     /// Can two accesses race?
@@ -116,7 +116,7 @@ pub enum Answer {
     Never {
         /// How far that goes.
         proved: Proved,
-        /// What was assumed.
+        /// The assumptions of the proof.
         assumed: Vec<String>,
     },
     /// It happens: an execution of the exact engines shows it.
@@ -150,7 +150,7 @@ pub(crate) struct Run {
     pub(crate) setting: Setting,
     pub(crate) behaviour: Behaviour,
     pub(crate) sides: Sides,
-    /// Which iterations of two threads are the same where both are unordered, as far as asked.
+    /// Questions whether two unordered threads are in the same iteration, each with its answer.
     /// With it, whether that takes sums not to overflow.
     pub(crate) equal: FxHashMap<Vec<Term>, Option<bool>>,
 }
@@ -172,7 +172,7 @@ pub fn decide(kernel: Kernel<'_>, property: Property, any: bool, limits: &Limits
 }
 
 /// The lines of accesses and barriers that no thread comes to in any launch. A proof says nothing of
-/// these; where they are not dead code, some condition is wrong.
+/// these. If they are not dead code, some condition is wrong.
 ///
 /// # Errors
 /// The kernel's assumption cannot be read.
@@ -264,7 +264,7 @@ impl Proof<'_> {
             Ok(Some(apart)) => Some(apart),
             Err(reason) => return undecided(reason),
         };
-        // Where threads part before a barrier, counting barriers says nothing.
+        // A count of barriers says nothing if threads part before one.
         if apart.is_none() && property == Property::Race && self.needs_uniform(&run) {
             match self.divergences(&mut run, property) {
                 Ok(None) => {}
@@ -512,9 +512,8 @@ pub(crate) fn asked(run: &mut Run, mut question: Question, time: Duration) -> (S
     (said, free, over)
 }
 
-/// Puts the iteration of the one thread in the place of the other's, where no barrier in between
-/// means that they are equal; whether sums were taken not to overflow. Accesses in the same
-/// iterations share the answer.
+/// Unifies the iterations of two threads that must be equal if no barrier comes between. Returns
+/// whether that takes sums not to overflow. Accesses in the same iterations share the answer.
 fn unify(run: &mut Run, question: &mut Question, time: Duration) -> bool {
     let Some(unordered) = question.unordered else {
         return false;

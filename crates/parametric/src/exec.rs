@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use crate::layout::{Layout, in_order, into_a_loop, loops};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms, range_of};
 
-/// What an access does.
+/// The effect of an access on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
     /// Reads.
@@ -39,7 +39,7 @@ pub struct AccessAt {
     pub guard: Term,
     /// What holds of the symbols that it speaks of.
     pub facts: Vec<Term>,
-    /// What it does.
+    /// Its effect.
     pub does: Does,
     /// How far it is atomic, if it is.
     pub atomic: Option<Scope>,
@@ -53,7 +53,7 @@ pub struct AccessAt {
     pub interval: Term,
     /// Which kind of memory: an index of [`ExitAt::intervals`].
     pub kind: usize,
-    /// Of an asynchronous copy: the number of groups of its thread before its own.
+    /// The number of groups of its thread before its own, for an asynchronous copy.
     pub copy: Option<Term>,
     /// How many groups of copies are complete for its thread, and were at its last barrier.
     pub complete: [Term; 2],
@@ -154,7 +154,7 @@ pub(crate) struct State {
     pub(crate) regs: Vec<Term>,
 }
 
-/// What a thread counts.
+/// The counters of a thread.
 #[derive(Clone, Copy)]
 pub(crate) enum Counter {
     /// Barriers that order shared memory.
@@ -688,7 +688,7 @@ impl Exec<'_> {
                 let not = self.terms.not(cond);
                 let mut all = Vec::new();
                 for (way, part) in [(cond, a), (not, b)] {
-                    // An address that is not aligned is 0, where there is no memory.
+                    // An address that is not aligned becomes 0, and points to no memory.
                     if self.terms.constant(part) == Some(0) {
                         continue;
                     }
@@ -704,7 +704,7 @@ impl Exec<'_> {
                     None if op == BinOp::Add => (self.places(b)?, a),
                     None => return None,
                 };
-                // An address of 32 bits, as shared memory has in PTX, wraps around: what is added
+                // Addresses of shared memory have 32 bits in PTX and wrap around, so the summand
                 // may be negative.
                 let by = match ty.bits {
                     32 => self.terms.cast(Ty::S32, by),

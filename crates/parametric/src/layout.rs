@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //! - The new code has the same runs as the old one.
-//! - A loop with two entries has no such order: the code stays, and a branch into the loop is
-//!   reported by [`into_a_loop`].
+//! - A loop with two entries has no such order. The code stays, and [`into_a_loop`] reports a branch
+//!   into the loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -134,7 +134,7 @@ impl Blocks {
         for block in &rest {
             search.visit(*block);
         }
-        // The search ends with what comes first.
+        // The search finds the first component last.
         let components = std::mem::take(&mut search.components);
         for component in components.into_iter().rev() {
             let repeats = |block: usize| self.next[block].contains(&block);

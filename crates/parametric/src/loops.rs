@@ -203,7 +203,7 @@ impl Exec<'_> {
         self.terms.add(Node::Symbol(id, args))
     }
 
-    /// Finds what values are at the start of an iteration, given what they are behind one.
+    /// Finds the values at the start of an iteration, given those behind one.
     fn close(&mut self, shape: &mut Shape, after: &[Term]) {
         let mut open = Vec::new();
         for (n, symbol) in shape.changing.clone() {
@@ -214,7 +214,7 @@ impl Exec<'_> {
                 None => open.push((n, symbol)),
             }
         }
-        // What does not depend on itself is what the iteration before has made of the others.
+        // A value that does not depend on itself follows from the others of the iteration before.
         loop {
             let before = open.len();
             for (n, symbol) in std::mem::take(&mut open) {
@@ -266,8 +266,8 @@ impl Exec<'_> {
         !self.terms.symbols_in(&[t]).iter().any(free)
     }
 
-    /// The value at the start of iteration `k` of what begins as `from`, and is `after` behind an
-    /// iteration at whose start it is `symbol`; `None`: that is no recurrence.
+    /// The value at the start of iteration `k`. It begins as `from`; an iteration makes `after` of
+    /// `symbol`. `None`: this is not a known recurrence.
     fn closed(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Option<Term> {
         if after == symbol {
             return Some(from);
@@ -392,7 +392,7 @@ impl Exec<'_> {
         self.terms.ite(is_even, even, odd)
     }
 
-    /// A value of which no more is known than whether threads share it.
+    /// An unknown value; the engine knows only whether threads share it.
     fn any_value(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Term {
         let k = shape.iteration;
         let level = match *self.terms.node(symbol) {

@@ -13,9 +13,9 @@
 //!   (`conflicting` in `models/ptx.cat`, `models/cuda-base.cat`, `models/opencl-base.cat`).
 //! - *Morally strong*: both atomic, of the same size, each in the scope of the other: no race
 //!   ([`exclude`]).
-//! - *Asynchronous copies*: an access of a copy by `cp.async` comes behind what its thread did before,
-//!   and before a wait for its group (`starts`, `group-done` in `models/ptx.cat`). So it is in no
-//!   barrier interval, and may race with its own thread.
+//! - *Asynchronous copies*: an access of a copy by `cp.async` comes behind all earlier events of its
+//!   thread, and before a wait for its group (`starts`, `group-done` in `models/ptx.cat`). So it is
+//!   in no barrier interval, and may race with its own thread.
 //! - *Synchronizes by barrier*: what comes before a barrier of a block happens before what comes
 //!   behind it, in memory that the barrier orders.
 
@@ -55,7 +55,7 @@ impl Together {
 pub struct Question {
     /// All of them hold.
     pub conditions: Vec<Term>,
-    /// Those of them that hold of all accesses in the same iterations.
+    /// The ones that hold for all accesses in the same iterations.
     pub common: Vec<Term>,
     /// Coordinates of the two threads, as terms, by the name of the register.
     pub places: [Vec<(String, Term)>; 2],
@@ -83,7 +83,7 @@ pub fn conflict(a: &AccessAt, b: &AccessAt, together: Together, space: Space) ->
     writes && shared && a.object == b.object && !exclude(a, b, together)
 }
 
-/// The symbols of two threads, the same in all questions: so equal questions have equal terms.
+/// The symbols of two threads. All questions use the same ones, so equal questions have equal terms.
 #[derive(Debug)]
 pub struct Sides {
     thread: [Renaming; 2],
@@ -230,7 +230,7 @@ impl<'a> Two<'a> {
         self.terms.and(vec![ends, last, behind])
     }
 
-    /// That no barrier comes between two accesses.
+    /// The condition that no barrier comes between two accesses.
     fn unordered(&mut self, (a, b): (&AccessAt, &AccessAt), intervals: [Term; 2]) -> Term {
         let [p, q] = intervals;
         let same = self.terms.cmp(CmpOp::Eq, Ty::WORD, p, q);
@@ -245,8 +245,8 @@ impl<'a> Two<'a> {
         self.terms.or(ways)
     }
 
-    /// That no barrier of a warp comes between two accesses: each that brings both threads together
-    /// has been passed equally often.
+    /// The condition that no barrier of a warp comes between two accesses: the threads have passed
+    /// each barrier that brings both together equally often.
     fn unordered_in_warp(&mut self, a: &AccessAt, b: &AccessAt) -> Term {
         let mut all = Vec::new();
         let masks = self.behaviour.masks.iter().enumerate();
@@ -260,7 +260,7 @@ impl<'a> Two<'a> {
         self.terms.and(all)
     }
 
-    /// That both threads are in one warp, and in a mask.
+    /// The condition that both threads are in one warp, and in a mask.
     fn in_one_warp(&mut self, mask: u32) -> Term {
         let warps = [0, 1].map(|which| self.of(which, self.setting.warp));
         let mut all = vec![self.terms.cmp(CmpOp::Eq, Ty::WORD, warps[0], warps[1])];
@@ -280,10 +280,10 @@ impl<'a> Two<'a> {
         self.terms.and(all)
     }
 
-    /// The same of two accesses of which one is an asynchronous copy, or both are. Such a copy comes
-    /// before what is behind a barrier that its thread comes to after a wait for the copy.
+    /// The same condition if one access belongs to an asynchronous copy, or both do. A thread waits
+    /// for such a copy and comes to a barrier; the copy precedes all accesses behind that barrier.
     fn copied(&mut self, pair: [&AccessAt; 2], intervals: [Term; 2]) -> Term {
-        // The barriers of a thread that has ended order nothing; this is not looked into.
+        // A thread that has ended comes to no barrier. Such kernels get no order here.
         if !self.behaviour.exits.is_empty() {
             return self.terms.int(1);
         }
@@ -317,7 +317,7 @@ impl<'a> Two<'a> {
         self.terms.replace(complete, &by)
     }
 
-    /// That a copy of a thread is not complete at a later access of the thread.
+    /// The condition that a copy of a thread is not complete at a later access of the thread.
     fn own_copy(&mut self, pair: [&AccessAt; 2]) -> Term {
         let mut ways = Vec::new();
         for which in 0..2 {
@@ -332,7 +332,7 @@ impl<'a> Two<'a> {
         self.terms.or(ways)
     }
 
-    /// That an access of the thread comes before another one in program order.
+    /// The condition that an access of the thread comes before another one in program order.
     fn earlier(&mut self, which: usize, own: &AccessAt, other: &AccessAt) -> Term {
         let pairs = own.iterations.iter().zip(&other.iterations);
         let shared: Vec<Term> = pairs.take_while(|(x, y)| x == y).map(|(x, _)| *x).collect();

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - A question that is not answered in its time is [`Said::Unknown`], never a no.
-//! - Numbers of a model are those of the constants that a question names. To print a whole model
-//!   takes ten times as long as to find it.
+//! - A model gives numbers for the constants that a question names. To print a whole model takes ten
+//!   times as long as to find it.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! Shortens two threads of a launch to two accesses that may race, and the barriers before them.
 //!
-//! A thread whose place and arguments are known runs here with numbers. What it reads from memory
-//! is unknown; the run ends where a branch depends on that. So all that it did before happens in
-//! some execution, whatever memory holds. Two of its accesses race if nothing orders them; the
-//! exact engine decides that of threads that keep nothing else.
+//! A thread with a known place and known arguments runs here with numbers. Values from memory are
+//! unknown, and the run ends at a branch that depends on one. So its accesses happen whatever memory
+//! holds. Two accesses of both threads race if nothing orders them. The exact engine decides that for
+//! threads that keep nothing else.
 //!
 //! # Invariants
 //! - Both threads of a block keep the same barriers, so neither waits for the other in vain.
@@ -26,7 +26,7 @@ const MOST_BARRIERS: usize = 2_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Number(i64),
-    /// So many bytes behind the start of an object.
+    /// A number of bytes behind the start of an object.
     Address(LocId, i64),
     Unknown,
 }
@@ -44,7 +44,7 @@ struct Arrival {
     barriers: usize,
 }
 
-/// What a thread does before it needs a value that is unknown.
+/// The accesses and barriers of a thread before it needs an unknown value.
 #[derive(Default)]
 struct Course {
     arrivals: Vec<Arrival>,

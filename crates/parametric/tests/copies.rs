@@ -41,7 +41,7 @@ fn one_round() {
 
 #[test]
 fn own_copy() {
-    // No other thread reads what a thread copies.
+    // Each thread reads its own copy only.
     let own = ROUND.replace("(t + 1) % blockDim.x", "t");
     let own = without(&own, "__syncthreads();", 0);
     never(&cuda(SMALL, &own), true, Proved::EveryLaunch);
@@ -123,7 +123,7 @@ fn ring_of_three_stages() {
     let late = RING.replace("wait_prior(1)", "wait_prior(2)");
     races(&cuda(NARROW, &late), true);
     races(&cuda(NARROW, &without(RING, "__syncthreads();", 0)), true);
-    // Of two stages, the copy overwrites what others still read.
+    // With two stages, a copy overwrites a stage that others still read.
     let few = RING
         .replace("% 3", "% 2")
         .replace("empty == 2", "empty == 1");

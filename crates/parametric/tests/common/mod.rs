@@ -17,7 +17,7 @@ fn with_kernel<T>(text: &str, f: impl FnOnce(Kernel<'_>) -> T) -> T {
 
 /// Asks about the one kernel of a file.
 pub(crate) fn asked(text: &str, property: Property, any: bool) -> Answer {
-    // Time is no matter here: machines that run tests are busy.
+    // Machines that run tests are busy, so tests wait long.
     let limits = Limits {
         question: Duration::from_secs(20),
         answer: Duration::from_secs(200),
