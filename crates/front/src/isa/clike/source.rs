@@ -5,10 +5,8 @@
 //! - Hints choose the sizes of a launch. No answer rests on them.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::ast::{Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
-use super::host_main::HostCode;
 use super::items::{Item, items, needed};
 use super::lower::Lowering;
 use super::preprocess::{Preprocessed, preprocess_file, words};
@@ -178,13 +176,9 @@ impl SourceUnit {
             .collect()
     }
 
-    /// The code of the host; `None`: the file has no `main`. `arguments` are those of the program.
-    pub fn host_code<'a>(
-        &'a self,
-        file: &'a Arc<SourceFile>,
-        arguments: &[String],
-    ) -> Option<HostCode<'a>> {
-        HostCode::new(&self.text, &self.items, file, arguments)
+    /// The text without directives, and its items.
+    pub(super) fn parts(&self) -> (&MappedText, &[Item]) {
+        (&self.text, &self.items)
     }
 
     fn item(&self, kernel: usize) -> Option<(&Item, &Range<usize>)> {

@@ -12,7 +12,7 @@ use super::bind::{Bound, Memory, bind, bytes_of};
 use super::launch::Contents;
 use super::whole::{BoundProgram, ProgramOptions, ReadKernels};
 use super::{Options, SourceKind, WrittenLaunches, choose, head, launch, ptx, written};
-use crate::isa::clike::host_main::{Constants, ProgramTrace};
+use crate::isa::clike::host_main::{Constants, HostCode, ProgramTrace};
 use crate::isa::clike::{KernelHead, SourceUnit, Unit};
 use crate::litmus::fronts::language;
 use crate::litmus::kernel::Source;
@@ -163,7 +163,7 @@ fn programs(
     let SourceKernels::C(source, Dialect::Cuda) = kernels else {
         return false;
     };
-    let Some(host) = source.host_code(&file, &options.arguments) else {
+    let Some(host) = HostCode::new(source, &file, &options.arguments) else {
         return false;
     };
     let followed = host.follow().and_then(decidable(&file));
@@ -175,7 +175,7 @@ fn programs(
         let mut own = Sink::new(&file);
         let language = language(Dialect::Cuda);
         let source = SourceUnit::read(smaller.put_into(&text), language, &mut own);
-        let again = source.host_code(&file, &options.arguments);
+        let again = HostCode::new(&source, &file, &options.arguments);
         let ways = again.map(|host| host.follow().and_then(decidable(&file)));
         if let Some(Ok(ways)) = ways {
             let note = format!(

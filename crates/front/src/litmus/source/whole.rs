@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-use super::bind::bytes_of;
 use crate::isa::clike::host_main::{ProgramArgument, ProgramKernel, ProgramMemory, ProgramTrace};
 use crate::isa::clike::{KernelHead, KernelParameter, Unit};
 use crate::litmus::toml::{Code, Made, ProgramCode, UNKNOWN, read_made};
@@ -148,7 +147,7 @@ impl<'a> BoundProgram<'a> {
         let memory = &mut self.memory[memory];
         if memory.element.is_none() {
             memory.element = Some(pointee.to_owned());
-            memory.size = bytes_of(pointee).unwrap_or(4);
+            memory.size = size_of(pointee);
             memory.initial = vec![None; (memory.bytes / memory.size.max(1)) as usize];
         }
     }
@@ -157,7 +156,7 @@ impl<'a> BoundProgram<'a> {
     fn add_dynamic(&mut self, kernel: &ProgramKernel) {
         let mut first: Option<String> = None;
         for (name, element) in &self.kernels[&key(kernel)].0.dynamic {
-            let size = bytes_of(element).unwrap_or(4).max(1);
+            let size = size_of(element);
             let length = (kernel.shared / size).max(1);
             match self.dynamic.iter_mut().find(|known| known.0 == *name) {
                 Some(known) => known.2 = known.2.max(length),
@@ -320,6 +319,20 @@ fn number_for(floating: f64, whole: i64, parameter: &KernelParameter) -> String 
         "float" => (floating as f32).to_bits().to_string(),
         "double" => (floating.to_bits() as i64).to_string(),
         _ => whole.to_string(),
+    }
+}
+
+/// The size of a type of elements.
+fn size_of(element: &str) -> u64 {
+    match element {
+        "bool" => 1,
+        "half" => 2,
+        "double" => 8,
+        // `s32`, `float`
+        _ => {
+            let bits = element.get(1..).and_then(|bits| bits.parse::<u64>().ok());
+            bits.map_or(4, |bits| bits.div_ceil(8))
+        }
     }
 }
 

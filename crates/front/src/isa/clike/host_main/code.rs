@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::parser::{HostParser, Read};
 use super::tree::{HostBase, HostDeclared, HostFunction, HostType};
+use crate::isa::clike::SourceUnit;
 use crate::isa::clike::items::Item;
 use crate::isa::clike::preprocess::words;
 use diag::{Diagnostic, MappedText, SourceFile};
@@ -36,13 +37,13 @@ const OF_DEVICE: [&str; 4] = ["__device__", "__constant__", "__shared__", "__man
 const PER_THREAD: &str = "#define CUDA_API_PER_THREAD_DEFAULT_STREAM";
 
 impl<'a> HostCode<'a> {
-    /// The host code of a file; `None`: it has no `main`.
-    pub(in crate::isa::clike) fn new(
-        text: &'a MappedText,
-        items: &'a [Item],
+    /// The host code of a file; `None`: it has no `main`. `arguments` are those of the program.
+    pub fn new(
+        unit: &'a SourceUnit,
         file: &'a Arc<SourceFile>,
         arguments: &[String],
     ) -> Option<HostCode<'a>> {
+        let (text, items) = unit.parts();
         items.iter().find(|item| is_function(item, "main"))?;
         let name = |item: &Item| Some(text.as_str()[item.kernel.clone()?].to_owned());
         let mut code = HostCode {
