@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::skeleton::EdgeKind;
 use crate::skeleton::{Cond, CondAtom, Skeleton, Term, TermId};
 use cat::rel::EventSet;
 use program::litmus::{Atom as PropAtom, ConditionTerm, Prop};
@@ -184,7 +185,7 @@ impl<'a> Eval<'a> {
     /// Whether threads surely wait for each other in a cycle at barriers, among these events.
     pub fn waits_in_circle(&mut self, executed: &EventSet) -> bool {
         let mut order = self.sk.program_order().clone();
-        for &(a, b, cond) in &self.sk.barrier_order {
+        for &(a, b, cond) in self.sk.edges.of(EdgeKind::BarrierOrder) {
             if self.cond(cond) == Some(true) {
                 order.insert(a.index(), b.index());
             }

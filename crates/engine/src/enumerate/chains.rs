@@ -20,6 +20,7 @@ use super::candidate::{Chains, EventFacts, Next, PartialCandidate, SearchStop};
 use super::prune::{CandidateBounds, put_before};
 use super::search::CandidateSearch;
 use crate::eval::Eval;
+use crate::skeleton::EdgeKind;
 
 impl CandidateSearch<'_, '_, '_> {
     /// Follows chains as far as they are known, and finds the operations that may come next.
@@ -261,8 +262,8 @@ impl CandidateSearch<'_, '_, '_> {
             .iter()
             .filter(|&r| !(sk.events[r].is_read() && seen.at(r).is_some() && partial.is_open(r)))
             .for_each(|r| circle.remove(r));
-        let fed = sk
-            .data
+        let data = sk.edges.of(EdgeKind::Data);
+        let fed = data
             .iter()
             .filter(|&&(.., cond)| eval.cond(cond) == Some(true));
         let fed: Vec<(usize, usize)> = fed.map(|(r, w, _)| (r.index(), w.index())).collect();

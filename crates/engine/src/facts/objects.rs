@@ -26,6 +26,7 @@ use super::excluded::Exclusion;
 use super::implied::{Halves, Implied, ObjectResults, ObjectTurn};
 use super::listing::Listing;
 use crate::eval::{Assignment, Eval};
+use crate::skeleton::EdgeKind;
 use crate::skeleton::domain::Domains;
 use crate::skeleton::images::Values;
 use crate::skeleton::{Cond, Skeleton};
@@ -195,7 +196,8 @@ impl<'x, 'a> MbarrierObject<'x, 'a> {
         // A write behind an operation takes its word from that operation. So the operation never
         // reads that write, if the model excludes values out of thin air.
         let feeds = operations.iter().all(|&(r, w): &Halves| {
-            sk.data
+            sk.edges
+                .of(EdgeKind::Data)
                 .iter()
                 .any(|d| (d.0.index(), d.1.index(), d.2) == (r, w, Cond::TRUE))
         }) && model

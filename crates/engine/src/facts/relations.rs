@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
+use crate::skeleton::EdgeKind;
 use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::Domains;
 use crate::skeleton::{Cond, Skeleton, signature};
@@ -88,9 +89,10 @@ pub(super) fn writers(sk: &mut Skeleton, domains: &Domains, cell: CellId) -> Vec
 
 /// Whether `po` and barrier order together can be cyclic.
 pub(super) fn has_cyclic_barrier_order(sk: &Skeleton) -> bool {
-    !sk.barrier_order.is_empty() && {
+    let barriers = sk.edges.of(EdgeKind::BarrierOrder);
+    !barriers.is_empty() && {
         let mut order = sk.program_order().clone();
-        for &(a, b, _) in &sk.barrier_order {
+        for &(a, b, _) in barriers {
             order.insert(a.index(), b.index());
         }
         order.has_cycle(&EventSet::full(sk.len()))

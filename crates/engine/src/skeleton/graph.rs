@@ -1,5 +1,6 @@
 //! Defines the guarded event graph, and its size limits.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cat::rel::{EventId, Rel};
@@ -26,6 +27,87 @@ pub(crate) const MAX_PHASE_CHOICES: usize = 12;
 
 /// Pairs of events, each under a condition that holds given that both execute.
 pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
+
+/// The kinds of pairs of events that a program fixes. Most are base relations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EdgeKind {
+    /// Order in time from barriers; with program order it must be acyclic. It has [`Sync`],
+    /// [`Exits`], and arrivals of one phase before those of the next. If phases are chosen, it also
+    /// has the order from lanes that meet.
+    ///
+    /// [`Sync`]: EdgeKind::Sync
+    /// [`Exits`]: EdgeKind::Exits
+    BarrierOrder,
+    /// Arrival to wait of one barrier and phase: `syncbar`.
+    Sync,
+    /// Event of a thread to a wait that passes because that thread has ended: `exitbar`.
+    Exits,
+    /// Event of a phase to an arrival of the next one that waited for the end of the phase:
+    /// `nextbar`.
+    Next,
+    /// Events before a meeting of lanes to those of other lanes after it: `meets`.
+    Meets,
+    /// `divergence`: relates an arrival to itself if some thread of the group never arrives in that
+    /// phase, because it ends, or waits elsewhere without end. In PTX it also relates aligned
+    /// arrivals of a warp that diverges.
+    Divergence,
+    /// Arrivals at one barrier with different thread counts, in either order of their phases:
+    /// `unlike-count`.
+    UnlikeCount,
+    /// Such pairs within one phase: `unlike-met`.
+    UnlikeMet,
+    /// Repeated arrivals or waits of a thread at a barrier where they have to take turns:
+    /// `out-of-turn`.
+    OutOfTurn,
+    /// Order from calls of the runtime: `launch`.
+    Launch,
+    /// The same, for fine-grained memory: `launch-fine`.
+    LaunchFine,
+    /// `call-order`.
+    CallOrder,
+    /// `dependents`.
+    Dependents,
+    /// Address dependencies.
+    Addr,
+    /// Data dependencies.
+    Data,
+    /// Control dependencies.
+    Ctrl,
+    /// Real value flow, independent of the option `dep`: from reads to the writes whose value,
+    /// address or execution they decide.
+    Flow,
+}
+
+/// Pairs of events by kind, each under a condition that holds given that both execute.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EdgeLists(BTreeMap<EdgeKind, Edges>);
+
+impl EdgeLists {
+    /// The pairs of a kind.
+    pub(crate) fn of(&self, kind: EdgeKind) -> &[(EventId, EventId, Cond)] {
+        self.0.get(&kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// The pairs of a kind, to change.
+    pub(crate) fn of_mut(&mut self, kind: EdgeKind) -> &mut Edges {
+        self.0.entry(kind).or_default()
+    }
+
+    /// Adds a pair.
+    pub(crate) fn add(&mut self, kind: EdgeKind, edge: (EventId, EventId, Cond)) {
+        self.of_mut(kind).push(edge);
+    }
+
+    /// Adds the pairs of other kinds.
+    pub(crate) fn append(&mut self, mut others: EdgeLists) {
+        self.0.append(&mut others.0);
+    }
+
+    /// The conditions of all pairs.
+    fn conds(&self) -> impl Iterator<Item = Cond> {
+        self.0.values().flatten().map(|edge| edge.2)
+    }
+}
 
 /// An instruction of a thread.
 pub(crate) fn place(program: &Program, site: Site) -> Place {
@@ -81,8 +163,6 @@ pub struct Skeleton {
     pub constraints: Vec<Cond>,
     /// The condition that a thread waits for lanes of its group that do not arrive, with its place.
     pub unmet: Vec<(Cond, Place)>,
-    /// Order in time from barriers; with program order it must be acyclic.
-    pub barrier_order: Vec<(EventId, EventId, Cond)>,
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
     /// Writes with given-up values ([`super::values::needed`]): their terms are not the written
@@ -93,26 +173,10 @@ pub struct Skeleton {
     pub(super) order: Rel,
     /// How threads end that do not run to their end, if the skeleton was built for that question.
     pub progress: Option<Arc<ProgressFacts>>,
-    pub(crate) syncbar: Vec<(EventId, EventId, Cond)>,
-    pub(crate) exitbar: Vec<(EventId, EventId, Cond)>,
-    pub(crate) nextbar: Vec<(EventId, EventId, Cond)>,
-    pub(crate) meets: Vec<(EventId, EventId, Cond)>,
-    pub(crate) divergence: Vec<(EventId, EventId, Cond)>,
-    pub(crate) unlike_count: Vec<(EventId, EventId, Cond)>,
-    pub(crate) unlike_met: Vec<(EventId, EventId, Cond)>,
-    pub(crate) out_of_turn: Vec<(EventId, EventId, Cond)>,
     /// By possible order of the calls of a host program: the condition for that order.
     pub(crate) launch_ways: Vec<Cond>,
-    pub(crate) launch: Vec<(EventId, EventId, Cond)>,
-    pub(crate) launch_fine: Vec<(EventId, EventId, Cond)>,
-    pub(crate) call_order: Vec<(EventId, EventId, Cond)>,
-    pub(crate) dependents: Vec<(EventId, EventId, Cond)>,
-    pub(crate) addr: Vec<(EventId, EventId, Cond)>,
-    pub(crate) data: Vec<(EventId, EventId, Cond)>,
-    pub(crate) ctrl: Vec<(EventId, EventId, Cond)>,
-    /// Real value flow, independent of the option `dep`: from reads to the writes whose value,
-    /// address or execution they decide.
-    pub(crate) flow: Vec<(EventId, EventId, Cond)>,
+    /// Pairs of events by kind.
+    pub(crate) edges: EdgeLists,
 }
 
 impl Skeleton {
@@ -185,32 +249,11 @@ impl Skeleton {
         // Names every field, so that a new field needs a decision here.
         #[rustfmt::skip]
         let Skeleton {
-            events, done, complete, cut, cuts, waits, spins, unmet, constraints, barrier_order,
-            phases, syncbar, exitbar, nextbar, meets, divergence, unlike_count, unlike_met,
-            out_of_turn, launch, launch_fine, call_order, dependents, addr, data, ctrl, flow,
+            events, done, complete, cut, cuts, waits, spins, unmet, constraints, phases, edges,
             program: _, options: _, bound: _, pool: _, memory: _, fixed: _, init_cells: _,
             deepest: _, has_loops: _, final_regs: _, given_up: _, rmw: _, order: _,
             launch_ways: _, progress,
         } = self;
-        let edges = [
-            barrier_order,
-            syncbar,
-            exitbar,
-            nextbar,
-            meets,
-            divergence,
-            unlike_count,
-            unlike_met,
-            out_of_turn,
-            launch,
-            launch_fine,
-            call_order,
-            dependents,
-            addr,
-            data,
-            ctrl,
-            flow,
-        ];
         let guards = events.iter().map(|e| e.guard);
         let mut conds: Vec<Cond> = guards
             .chain(done.iter().copied())
@@ -228,7 +271,7 @@ impl Skeleton {
                 .flat_map(|of| [of.0, of.1])
                 .chain(spins.iter().map(|of| of.0)),
         );
-        conds.extend(edges.into_iter().flatten().map(|edge| edge.2));
+        conds.extend(edges.conds());
         let mut terms: Vec<TermId> = events.iter().filter_map(|e| e.addr).collect();
         terms.extend(phases.iter().flat_map(|&(_, now, next)| [now, next]));
         for ProgressFacts { threads, partners } in progress.iter().map(Arc::as_ref) {

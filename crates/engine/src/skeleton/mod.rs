@@ -34,7 +34,7 @@ mod unrolling;
 mod values;
 
 pub use event::Event;
-pub(crate) use graph::place;
+pub(crate) use graph::{EdgeKind, place};
 pub use graph::{MAX_EVENTS, Skeleton, observable_ty};
 pub use pool::{Cond, CondAtom, Term, TermId, TermPool};
 pub use progress::{ProgressFacts, Purpose};
@@ -106,14 +106,24 @@ impl Skeleton {
         let progress = purpose
             .is_progress()
             .then(|| Arc::new(ends::collect(&program, &mut out, partners)));
-        let always =
-            |pairs: &[(EventId, EventId)]| pairs.iter().map(|&(a, b)| (a, b, Cond::TRUE)).collect();
+        let mut edges = barriers.edges;
+        edges.append(launches.edges);
+        *edges.of_mut(EdgeKind::Meets) = std::mem::take(&mut out.meets);
         // Neither the end of a thread nor a meeting of lanes waits for asynchronous operations.
-        let asynchronous: Vec<bool> = out.events.iter().map(Event::is_asynchronous).collect();
-        let in_threads = |mut edges: Vec<(EventId, EventId, Cond)>| {
-            edges.retain(|(a, b, _)| !asynchronous[a.index()] && !asynchronous[b.index()]);
-            edges
-        };
+        for kind in [EdgeKind::Exits, EdgeKind::Meets] {
+            let is_in_thread = |e: EventId| !out.events[e.index()].is_asynchronous();
+            let list = edges.of_mut(kind);
+            list.retain(|&(a, b, _)| is_in_thread(a) && is_in_thread(b));
+        }
+        let dependencies = [
+            (EdgeKind::Addr, &out.addr),
+            (EdgeKind::Data, &out.data),
+            (EdgeKind::Ctrl, &out.ctrl),
+        ];
+        for (kind, pairs) in dependencies {
+            let always = pairs.iter().map(|&(a, b)| (a, b, Cond::TRUE));
+            edges.of_mut(kind).extend(always);
+        }
         let mut sk = Skeleton {
             options,
             bound,
@@ -130,30 +140,14 @@ impl Skeleton {
             has_loops: out.has_loops,
             final_regs: out.endings.iter().map(|e| e.regs.clone()).collect(),
             constraints: barriers.constraints,
-            barrier_order: barriers.order,
             phases: phases(&mut out),
             rmw: out.rmw,
             unmet: out.unmet,
             given_up: Vec::new(),
             order: program_order(&program, &out.events),
             progress,
-            syncbar: barriers.sync,
-            exitbar: in_threads(barriers.exits),
-            nextbar: barriers.next,
-            meets: in_threads(std::mem::take(&mut out.meets)),
-            divergence: barriers.divergence,
-            unlike_count: barriers.unlike,
-            unlike_met: barriers.unlike_met,
-            out_of_turn: barriers.out_of_turn,
             launch_ways: launches.ways,
-            launch: launches.launch,
-            launch_fine: launches.fine,
-            call_order: launches.calls,
-            dependents: launches.dependents,
-            addr: always(&out.addr),
-            data: always(&out.data),
-            ctrl: always(&out.ctrl),
-            flow: Vec::new(),
+            edges,
             events: out.events,
             pool: out.pool,
             program,
@@ -208,15 +202,16 @@ impl Skeleton {
             }
             deps.given_up()?;
         }
-        self.flow = addr.iter().chain(&data).chain(&ctrl).copied().collect();
+        let flow = addr.iter().chain(&data).chain(&ctrl).copied().collect();
+        *self.edges.of_mut(EdgeKind::Flow) = flow;
         if self.options.dep_syntactic() {
             // Syntactic dependencies miss waits that depend on reads of other threads.
-            let across = |&(r, e, _): &(EventId, EventId, Cond)| {
-                self.events[r.index()].thread != self.events[e.index()].thread
-            };
-            self.ctrl.extend(ctrl.iter().filter(|c| across(c)));
+            ctrl.retain(|&(r, e, _)| self.event(r).thread != self.event(e).thread);
+            self.edges.of_mut(EdgeKind::Ctrl).append(&mut ctrl);
         } else {
-            (self.addr, self.data, self.ctrl) = (addr, data, ctrl);
+            *self.edges.of_mut(EdgeKind::Addr) = addr;
+            *self.edges.of_mut(EdgeKind::Data) = data;
+            *self.edges.of_mut(EdgeKind::Ctrl) = ctrl;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::encode::{Encoding, at_most_one, exactly_one};
 use super::leaves::{Cases, CircuitValue, compare_cases};
 use crate::facts::Facts;
 use crate::facts::bounds::TaskBounds;
+use crate::skeleton::EdgeKind;
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
@@ -259,7 +260,7 @@ impl Encoding<'_> {
         let mut may = sk.program_order().clone();
         let mut edges: FxHashMap<(usize, usize), Lit> =
             may.iter().map(|p| (p, Lit::TRUE)).collect();
-        for &(a, b, cond) in &sk.barrier_order {
+        for &(a, b, cond) in sk.edges.of(EdgeKind::BarrierOrder) {
             let (i, j) = (a.index(), b.index());
             may.insert(i, j);
             let l = self.cond(cond);

@@ -29,6 +29,7 @@ use super::leaves::holds;
 use crate::facts::Facts;
 use crate::initial;
 use crate::query::{Deadline, FinalState, Query};
+use crate::skeleton::EdgeKind;
 use crate::skeleton::base::Base;
 use crate::skeleton::event::Event;
 use crate::skeleton::images::Values;
@@ -151,7 +152,8 @@ impl Exchange<'_> {
     /// Whether it maps barrier order and the constraints of a program to themselves.
     fn keeps_constraints(&mut self, sk: &Skeleton) -> bool {
         let order: Vec<(usize, usize, Cond)> = sk
-            .barrier_order
+            .edges
+            .of(EdgeKind::BarrierOrder)
             .iter()
             .map(|&(x, y, c)| (x.index(), y.index(), c))
             .collect();

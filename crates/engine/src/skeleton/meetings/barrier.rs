@@ -35,7 +35,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::skeleton::graph::Edges;
+use crate::skeleton::graph::{EdgeKind, EdgeLists, Edges};
 use crate::skeleton::pool::{Cond, TermPool};
 use crate::skeleton::progress::Purpose;
 use crate::skeleton::unrolling::deps::WaitDecision;
@@ -48,32 +48,11 @@ use verdict::Reason;
 /// The edges and constraints that barriers add to a skeleton.
 #[derive(Default)]
 pub(crate) struct BarrierEdges {
-    /// Arrival to wait of one barrier and phase: the base relation `syncbar`.
-    pub(crate) sync: Edges,
-    /// Event of a thread to a wait that passes because that thread has ended: the base relation
-    /// `exitbar`.
-    pub(crate) exits: Edges,
+    /// Pairs of events by kind.
+    pub(crate) edges: EdgeLists,
     /// A wait, the condition that its thread reaches it, and the condition that it passes because
     /// some thread ended without arriving.
     pub(crate) absent: Vec<(EventId, Cond, Cond)>,
-    /// Event of a phase to an arrival of the next one that waited for the end of the phase: the
-    /// base relation `nextbar`.
-    pub(crate) next: Edges,
-    /// Order in time from barriers: `sync`, `exits`, and arrivals of one phase before those of the
-    /// next. If phases are chosen, also the order from lanes that meet.
-    pub(crate) order: Edges,
-    /// The base relation `divergence`. It relates an arrival to itself if some thread of the group
-    /// never arrives in that phase: it ends, or waits elsewhere without end. In PTX it also relates
-    /// aligned arrivals of a warp that diverges.
-    pub(crate) divergence: Edges,
-    /// Arrivals at one barrier with different thread counts, in either order of their phases: the
-    /// base relation `unlike-count`.
-    pub(crate) unlike: Edges,
-    /// Such pairs within one phase: the base relation `unlike-met`.
-    pub(crate) unlike_met: Edges,
-    /// Repeated arrivals or waits of a thread at a barrier where they have to take turns: the base
-    /// relation `out-of-turn`.
-    pub(crate) out_of_turn: Edges,
     /// Events of one barrier and phase, in either direction, for questions about progress.
     pub(crate) partners: Edges,
     /// Conditions that every execution satisfies.
@@ -132,7 +111,10 @@ pub(crate) fn edges(
     let chosen = rules.choose(&mut result.constraints)?;
     if chosen.phase.iter().any(Option::is_some) {
         // Phases are chosen in the order in which threads arrive, and lanes that meet respect it.
-        result.order.extend_from_slice(&rules.out.meets);
+        result
+            .edges
+            .of_mut(EdgeKind::BarrierOrder)
+            .extend_from_slice(&rules.out.meets);
     }
     for w in &waits {
         let passes = rules.passes_with(w, &chosen)?;
@@ -155,21 +137,24 @@ pub(crate) fn edges(
             if cond != Cond::FALSE {
                 // A wait before an arrival does not synchronize.
                 let edges = if w.to_arrive() {
-                    &mut result.next
+                    result.edges.of_mut(EdgeKind::Next)
                 } else {
-                    &mut result.sync
+                    result.edges.of_mut(EdgeKind::Sync)
                 };
                 edges.push((a.event, w.event, cond));
-                result.order.push((a.event, w.event, cond));
+                result
+                    .edges
+                    .add(EdgeKind::BarrierOrder, (a.event, w.event, cond));
             }
         }
         rules.exits(w, &chosen, &mut result)?;
     }
-    result.out_of_turn = rules.out_of_turn()?;
+    *result.edges.of_mut(EdgeKind::OutOfTurn) = rules.out_of_turn()?;
     rules.leave_out(&chosen, &mut result.constraints);
     if purpose.is_progress() {
         result.partners = result
-            .sync
+            .edges
+            .of(EdgeKind::Sync)
             .iter()
             .flat_map(|&(a, w, c)| [(a, w, c), (w, a, c)])
             .collect();
@@ -195,12 +180,14 @@ pub(crate) fn edges(
             let elsewhere = rules.other_call(i, a, &chosen);
             let cond = rules.pool().or(absent, elsewhere);
             if cond != Cond::FALSE {
-                result.divergence.push((a.event, a.event, cond));
+                result
+                    .edges
+                    .add(EdgeKind::Divergence, (a.event, a.event, cond));
             }
         }
     }
     if program.dialect.row().convergence == Convergence::Aligned {
-        result.divergence = rules.unaligned();
+        *result.edges.of_mut(EdgeKind::Divergence) = rules.unaligned();
     }
     for (i, a) in arrivals.iter().enumerate() {
         rules.exits_to_arrive(i, a, &chosen, &mut result)?;
@@ -208,7 +195,9 @@ pub(crate) fn edges(
             rules.meets_unlike((i, a), (j, b), &chosen, &mut result);
             let cond = rules.next_phase((i, a), (j, b), &chosen)?;
             if cond != Cond::FALSE {
-                result.order.push((a.event, b.event, cond));
+                result
+                    .edges
+                    .add(EdgeKind::BarrierOrder, (a.event, b.event, cond));
             }
         }
     }

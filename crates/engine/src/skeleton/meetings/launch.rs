@@ -10,7 +10,7 @@
 use std::time::Instant;
 
 use super::answers::Answers;
-use crate::skeleton::graph::Edges;
+use crate::skeleton::graph::{EdgeKind, EdgeLists};
 use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolling::unrolled::Unrolling;
 use cat::rel::EventId;
@@ -21,14 +21,8 @@ use verdict::Reason;
 /// The pairs of events that launches order.
 #[derive(Default)]
 pub(crate) struct LaunchEdges {
-    /// The base relation `launch`.
-    pub(crate) launch: Edges,
-    /// The base relation `launch-fine`.
-    pub(crate) fine: Edges,
-    /// The base relation `call-order`.
-    pub(crate) calls: Edges,
-    /// The base relation `dependents`.
-    pub(crate) dependents: Edges,
+    /// Pairs of events by kind.
+    pub(crate) edges: EdgeLists,
     /// Exactly one order of calls holds, and the answers are possible ones.
     pub(crate) constraints: Vec<Cond>,
     /// By possible order of the calls ([`Launches::ways`]): the condition for that order.
@@ -94,13 +88,14 @@ pub(crate) fn edges(
                 .extend(all.into_iter().map(|c| out.pool.implies(ways[w], c)));
         }
     }
-    let lists = [
-        &mut result.launch,
-        &mut result.fine,
-        &mut result.calls,
-        &mut result.dependents,
+    let kinds = [
+        (EdgeKind::Launch, launch),
+        (EdgeKind::LaunchFine, fine),
+        (EdgeKind::CallOrder, calls),
+        (EdgeKind::Dependents, dependents),
     ];
-    for (list, tables) in lists.into_iter().zip([launch, fine, calls, dependents]) {
+    for (kind, tables) in kinds {
+        let list = result.edges.of_mut(kind);
         for (a, &i) in of_threads.iter().enumerate() {
             if a.is_multiple_of(64) && stop::late(deadline) {
                 return Err(Reason::Time);

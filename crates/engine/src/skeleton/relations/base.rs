@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::skeleton::graph::Edges;
+use crate::skeleton::graph::EdgeKind;
 use crate::skeleton::values::domain::Domains;
 use crate::skeleton::{Cond, Event, Skeleton};
 use cat::rel::{EventId, EventSet, Rel};
@@ -139,12 +139,12 @@ pub(crate) fn group(scope: Scope) -> Build {
 }
 
 /// Pairs with their conditions, as the skeleton lists them.
-pub(crate) fn edges(list: fn(&Skeleton) -> &Edges) -> Build {
+pub(crate) fn edges(kind: EdgeKind) -> Build {
     Build::Rel(Box::new(move |sk, _| {
         let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
-        list(sk)
-            .iter()
-            .for_each(|&(a, b, cond)| rel.add(a.index(), b.index(), cond));
+        for &(a, b, cond) in sk.edges.of(kind) {
+            rel.add(a.index(), b.index(), cond);
+        }
         rel.open.retain(|&(i, j, _)| !rel.fixed.has(i, j));
         rel.open.sort();
         rel

@@ -19,6 +19,7 @@
 //! - *cp.async.bulk.wait_group*: with `.read`, the wait covers only its reads.
 
 use super::base::{BaseRel, is_at, location, speaks_of_readings};
+use crate::skeleton::graph::EdgeKind;
 use crate::skeleton::pool::Cond;
 use crate::skeleton::values::domain::Domains;
 use crate::skeleton::{Event, Skeleton};
@@ -77,9 +78,10 @@ fn begins(a: &Event, b: &Event) -> bool {
 /// dependent accesses.
 pub(crate) fn inop(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let fed = sk
-        .data
+        .edges
+        .of(EdgeKind::Data)
         .iter()
-        .chain(&sk.addr)
+        .chain(sk.edges.of(EdgeKind::Addr))
         .map(|&(a, b, _)| (a, b))
         .chain(sk.rmw.iter().copied());
     let pairs = fed

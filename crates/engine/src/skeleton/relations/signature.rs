@@ -20,6 +20,7 @@ use super::base::{
 };
 use super::{copies, endless};
 use crate::skeleton::Skeleton;
+use crate::skeleton::graph::EdgeKind;
 use crate::skeleton::values::domain::Domains;
 use cat::algebra::fingerprint::{HashAlgebra, number};
 use cat::algebra::presence::Presence;
@@ -727,13 +728,13 @@ fn relations() -> Vec<BaseRow> {
             "accesses that do not have the same bytes, if both are to one cell; empty where all \
             accesses of an object have one size",
             "the accesses do not have the same bytes", "both accesses have the same bytes";
-        Dependency "addr" = edges(|sk| &sk.addr) => "address dependency",
+        Dependency "addr" = edges(EdgeKind::Addr) => "address dependency",
             "the address of {b} depends on the value of {a}",
             "the address of {b} does not depend on {a}";
-        Dependency "data" = edges(|sk| &sk.data) => "data dependency",
+        Dependency "data" = edges(EdgeKind::Data) => "data dependency",
             "the value of {b} depends on the value of {a}", "the value of {b} does not depend on \
             {a}";
-        Dependency "ctrl" = edges(|sk| &sk.ctrl) => "control dependency",
+        Dependency "ctrl" = edges(EdgeKind::Ctrl) => "control dependency",
             "the value of {a} decides whether {b} executes",
             "the value of {a} does not decide whether {b} executes";
         Inclusion "sr" = pairs(includes) => "each event's scope includes the other's thread",
@@ -775,25 +776,25 @@ fn relations() -> Vec<BaseRow> {
         None "same-object" = cells(|memory, c| memory.cell(memory.cell(c).memory).location.0) =>
             "accesses to elements of one object",
             "both access one object", "they do not access one object";
-        None "syncbar" = edges(|sk| &sk.syncbar) => "arrival to wait of one barrier and phase",
+        None "syncbar" = edges(EdgeKind::Sync) => "arrival to wait of one barrier and phase",
             "{a} arrives at a barrier in the phase that {b} waits for",
             "{b} does not wait for the phase of a barrier in which {a} arrives";
-        None "divergence" = edges(|sk| &sk.divergence),
+        None "divergence" = edges(EdgeKind::Divergence),
             if |_, program: &Program| may_diverge(program) =>
             "arrivals at a barrier that some thread of the group does not execute as it must",
             "not all threads of the group come to the barrier of {a}", "all threads come to the \
             barrier";
-        None "unlike-count" = edges(|sk| &sk.unlike_count),
+        None "unlike-count" = edges(EdgeKind::UnlikeCount),
             if |_, program: &Program| may_say_unlike_counts(program) =>
             "arrivals at one barrier that say different thread counts",
             "{a} and {b} are for one barrier and say different thread counts",
             "{a} and {b} are not for one barrier with different thread counts";
-        None "unlike-met" = edges(|sk| &sk.unlike_met),
+        None "unlike-met" = edges(EdgeKind::UnlikeMet),
             if |_, program: &Program| may_say_unlike_counts(program) =>
             "arrivals in one phase of a barrier that say different thread counts",
             "{a} and {b} are in one phase of a barrier and say different thread counts",
             "{a} and {b} are not in one phase of a barrier with different thread counts";
-        None "out-of-turn" = edges(|sk| &sk.out_of_turn),
+        None "out-of-turn" = edges(EdgeKind::OutOfTurn),
             if |_, program: &Program| may_miss_turns(program) =>
             "at barriers for all threads of a group: an arrival to the thread's next arrival \
             without a wait between them, or to itself without a later wait; a wait to the next \
@@ -805,16 +806,16 @@ fn relations() -> Vec<BaseRow> {
             "CUDA: an arrival at the barrier of a grid without a cooperative launch, with itself",
             "{a} is in a grid without a cooperative launch", "{a} is not in a grid without a \
             cooperative launch";
-        None "exitbar" = edges(|sk| &sk.exitbar) =>
+        None "exitbar" = edges(EdgeKind::Exits) =>
             "event of a thread to a wait that passes because the thread has ended",
             "{b} passes because the thread of {a} has ended",
             "{b} does not wait for the end of the thread of {a}";
-        None "nextbar" = edges(|sk| &sk.nextbar) =>
+        None "nextbar" = edges(EdgeKind::Next) =>
             "event of a phase of a barrier to an arrival in the next one that comes when the \
             phase is over",
             "{b} comes when the phase of {a} is over", "{b} does not come in the phase after that \
             of {a}";
-        None "meets" = edges(|sk| &sk.meets) =>
+        None "meets" = edges(EdgeKind::Meets) =>
             "event before lanes of a warp hand each other values to one of another lane after that",
             "{a} comes before its lane meets that of {b}, and {b} after that",
             "the lanes of {a} and {b} do not meet between them";
@@ -880,15 +881,15 @@ fn relations() -> Vec<BaseRow> {
         None "same-group" = relation(copies::same_group) =>
             "PTX: events of copies by `cp.async` of one group, the second one begun later",
             "both copies are of one group", "the copies are not of one group";
-        Launch "launch" = edges(|sk| &sk.launch) =>
+        Launch "launch" = edges(EdgeKind::Launch) =>
             "event of a host program to one that calls of the runtime order after it",
             "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} \
             before {b}";
-        Launch "launch-fine" = edges(|sk| &sk.launch_fine) =>
+        Launch "launch-fine" = edges(EdgeKind::LaunchFine) =>
             "OpenCL: the same, for accesses to fine-grained shared virtual memory",
             "calls of the runtime order {a} before {b} in fine-grained memory",
             "no calls of the runtime order {a} before {b} in fine-grained memory";
-        None "call-order" = edges(|sk| &sk.call_order) =>
+        None "call-order" = edges(EdgeKind::CallOrder) =>
             "event before a call of the runtime to one after a later call by another host thread \
             on the same stream, \
              queue or event; event before a query of CUDA that finds work incomplete to one after \
@@ -897,12 +898,12 @@ fn relations() -> Vec<BaseRow> {
             or event, before {b}",
             "no call after {a} comes before one of another host thread on the same stream, queue \
             or event, before {b}";
-        None "dependents" = edges(|sk| &sk.dependents) =>
+        None "dependents" = edges(EdgeKind::Dependents) =>
             "PTX: event of a kernel to those of a kernel that depends on it, launched with \
             programmatic stream serialization",
             "the kernel of {b} depends on that of {a}", "the kernel of {b} does not depend on \
             that of {a}";
-        Launch "ssw" = edges(|sk| &sk.launch) => "system-synchronises-with: the same as `launch`",
+        Launch "ssw" = edges(EdgeKind::Launch) => "system-synchronises-with: the same as `launch`",
             "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} \
             before {b}";
         None "asw" = pairs(|_, a, b| a.kind == EventKind::Init && b.thread.is_some()) =>

@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::images::{Image, ImageFailure, MAX_VALUES, TermImages, Values, distinct};
 use super::needed::NeededTerms;
+use crate::skeleton::graph::EdgeKind;
 use crate::skeleton::pool::{Cond, Term, TermId};
 use crate::skeleton::{Event, Skeleton, TermPool};
 use cat::rel::{EventSet, Rel};
@@ -314,11 +315,16 @@ impl Propagation<'_> {
                 .reads
                 .iter()
                 .any(|&r| self.moved[r] || self.is_fed_from_outside(knot, r))
-                || self.sk.flow.iter().any(|&(from, to, _)| {
-                    !knot.events.has(from.index())
-                        && knot.events.has(to.index())
-                        && self.stale[from.index()]
-                });
+                || self
+                    .sk
+                    .edges
+                    .of(EdgeKind::Flow)
+                    .iter()
+                    .any(|&(from, to, _)| {
+                        !knot.events.has(from.index())
+                            && knot.events.has(to.index())
+                            && self.stale[from.index()]
+                    });
             knot.rounds = if fed { 0 } else { knot.rounds + 1 };
             // By then, every value that entered the knot has passed through all its reads.
             let done = knot.rounds > knot.reads.len();
@@ -476,7 +482,7 @@ pub fn self_dependent(sk: &Skeleton, may: &dyn Fn(usize, usize) -> bool) -> Vec<
     let (reads, writes) = (accesses(sk, Event::is_read), accesses(sk, Event::is_write));
     // Deliberately coarse: dynamic addresses may reach anything.
     let mut graph = petgraph::graphmap::DiGraphMap::<usize, ()>::new();
-    for &(r, w, _) in &sk.flow {
+    for &(r, w, _) in sk.edges.of(EdgeKind::Flow) {
         graph.add_edge(r.index(), w.index(), ());
     }
     for &w in &writes {

@@ -2,6 +2,7 @@
 
 use super::phases::{PhaseChoices, conditions};
 use super::{BarrierEdges, BarrierRules};
+use crate::skeleton::graph::EdgeKind;
 use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolling::unrolled::{GuardedArrival, GuardedWait, Naming, Use};
 use cat::rel::EventId;
@@ -157,12 +158,14 @@ impl BarrierRules<'_> {
             .extend(absent.into_iter().map(|cond| (w.event, w.reached, cond)));
         for (id, cond) in ended {
             let edges = if w.to_arrive() {
-                &mut result.next
+                result.edges.of_mut(EdgeKind::Next)
             } else {
-                &mut result.exits
+                result.edges.of_mut(EdgeKind::Exits)
             };
             edges.push((id, w.event, cond));
-            result.order.push((id, w.event, cond));
+            result
+                .edges
+                .add(EdgeKind::BarrierOrder, (id, w.event, cond));
         }
         Ok(())
     }
@@ -183,7 +186,9 @@ impl BarrierRules<'_> {
                 .ended_before(a.at, a.event, a.guard, &mine[1..], chosen)?
                 .0
             {
-                result.order.push((id, a.event, cond));
+                result
+                    .edges
+                    .add(EdgeKind::BarrierOrder, (id, a.event, cond));
             }
         }
         Ok(())

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::{BarrierEdges, BarrierRules};
-use crate::skeleton::graph::MAX_PHASE_CHOICES;
+use crate::skeleton::graph::{EdgeKind, MAX_PHASE_CHOICES};
 use crate::skeleton::pool::{Cond, TermId};
 use crate::skeleton::unrolling::unrolled::{GuardedArrival, GuardedWait, Naming, Use};
 use program::ThreadId;
@@ -425,9 +425,13 @@ impl BarrierRules<'_> {
             return;
         }
         if a.0 < b.0 {
-            result.unlike.push((a.1.event, b.1.event, m));
+            result
+                .edges
+                .add(EdgeKind::UnlikeCount, (a.1.event, b.1.event, m));
             let together = self.together(a, b, chosen);
-            result.unlike_met.push((a.1.event, b.1.event, together));
+            result
+                .edges
+                .add(EdgeKind::UnlikeMet, (a.1.event, b.1.event, together));
         }
     }
 
