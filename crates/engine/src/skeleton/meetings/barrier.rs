@@ -152,24 +152,7 @@ pub(crate) fn edges(
     *result.edges.of_mut(EdgeKind::OutOfTurn) = rules.out_of_turn()?;
     rules.leave_out(&chosen, &mut result.constraints);
     if purpose.is_progress() {
-        result.partners = result
-            .edges
-            .of(EdgeKind::Sync)
-            .iter()
-            .flat_map(|&(a, w, c)| [(a, w, c), (w, a, c)])
-            .collect();
-        for (i, a) in arrivals.iter().enumerate() {
-            for (j, b) in arrivals.iter().enumerate() {
-                let cond = if i == j {
-                    Cond::FALSE
-                } else {
-                    rules.together((i, a), (j, b), &chosen)
-                };
-                if cond != Cond::FALSE {
-                    result.partners.push((a.event, b.event, cond));
-                }
-            }
-        }
+        result.partners = rules.partners(&arrivals, &chosen, &result.edges);
     }
     if matches!(
         program.dialect.row().convergence,

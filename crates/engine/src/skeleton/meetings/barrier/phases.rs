@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::{BarrierEdges, BarrierRules};
-use crate::skeleton::graph::{EdgeKind, MAX_PHASE_CHOICES};
+use crate::skeleton::graph::{EdgeKind, EdgeLists, Edges, MAX_PHASE_CHOICES};
 use crate::skeleton::pool::{Cond, TermId};
 use crate::skeleton::unrolling::unrolled::{GuardedArrival, GuardedWait, Naming, Use};
 use program::ThreadId;
@@ -409,6 +409,28 @@ impl BarrierRules<'_> {
         }
         let same = self.same_phase(a, b, chosen);
         self.pool().and(m, same)
+    }
+
+    /// Events of one barrier and phase, in either direction.
+    pub(super) fn partners(
+        &mut self,
+        arrivals: &[GuardedArrival],
+        chosen: &PhaseChoices,
+        edges: &EdgeLists,
+    ) -> Edges {
+        let waits = edges.of(EdgeKind::Sync).iter();
+        let mut partners: Edges = waits
+            .flat_map(|&(a, w, c)| [(a, w, c), (w, a, c)])
+            .collect();
+        for (i, a) in arrivals.iter().enumerate() {
+            for (j, b) in arrivals.iter().enumerate().filter(|(j, _)| *j != i) {
+                let cond = self.together((i, a), (j, b), chosen);
+                if cond != Cond::FALSE {
+                    partners.push((a.event, b.event, cond));
+                }
+            }
+        }
+        partners
     }
 
     /// Records arrivals at one barrier with different counts. If the program determines the phases,
