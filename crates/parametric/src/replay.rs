@@ -115,7 +115,7 @@ pub(crate) fn replay(
     }
     for sizes in launches(kernel, sizes) {
         if Instant::now() > end {
-            return Replayed::Unknown("small launches were not tried in time".into());
+            return Replayed::Unknown("time ran out before all small launches were tried".into());
         }
         let Ok(mut run) = run(kernel.form, sizes) else {
             continue;
@@ -350,7 +350,7 @@ fn exact(
     };
     let object = meeting.object.as_str();
     let end = Instant::now() + time;
-    let mut last = Err("small launches were not tried in time".to_string());
+    let mut last = Err("time ran out before all small launches were tried".to_string());
     for most in MOST_ELEMENTS {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -429,7 +429,7 @@ fn launched(
                 slice(&mut test, object);
             }
             None if matches!(way, Way::Alone(_)) && !apart.free => slice(&mut test, object),
-            None => return Err("the two threads depend on what others write".into()),
+            None => return Err("the two threads depend on writes of other threads".into()),
         },
     }
     let name = model(&test.program);
@@ -446,7 +446,7 @@ fn launched(
         Property::Race => session.race(),
         Property::Divergence => session.undefined(),
     };
-    let answer = answer.ok_or_else(|| format!("the model `{name}` says nothing of it"))?;
+    let answer = answer.ok_or_else(|| format!("the model `{name}` has no answer for it"))?;
     Ok(answer)
 }
 

@@ -746,7 +746,7 @@ loop bound; \
                 Ending::Stopped,
                 0,
                 "",
-                "is not run at all: it has not started",
+                "does not run at all: it has not started",
             ),
         ];
         line.answer.witness = Some(Witness {
@@ -759,7 +759,7 @@ loop bound; \
             plain(&String::from_utf8(out).unwrap())
         };
         let told = "      P0  looping  loops forever, reading f = 0  line 7: ld.relaxed.gpu r0, \
-            f\n      P1  stopped  is not run at all: it has not started\n";
+            f\n      P1  stopped  does not run at all: it has not started\n";
         assert!(!shown(options()).contains("looping"));
         for options in [
             HumanOptions {

@@ -361,7 +361,7 @@ impl<B: Backend> Machine<'_, B> {
                     return Err(fault(
                         at,
                         FaultKind::Barrier,
-                        "names threads without itself, or reads one that does not come",
+                        "does not name its own thread, or reads from a thread that does not arrive",
                     ));
                 }
                 self.waits(state, at, woken);

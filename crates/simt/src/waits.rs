@@ -139,7 +139,7 @@ fn end<B: Backend>(
         }
         Obstacle::Turn { layer, .. } => {
             (end.ending, end.served) = (Ending::Stopped, false);
-            end.why = layer.unwrap_or_else(|| "is not run any more".to_owned());
+            end.why = layer.unwrap_or_else(|| "does not run any more".to_owned());
         }
     }
     let instr = &code.program.threads[t].code[at];

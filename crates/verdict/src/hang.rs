@@ -337,7 +337,7 @@ mod tests {
             ),
         ];
         let told = [
-            "P0 line 4 waits for x != 0 -> only P1 line 9 writes it -> P1 is not run at all",
+            "P0 line 4 waits for x != 0 -> only P1 line 9 writes it -> P1 does not run at all",
             "P2 line 7 waits for z == 2 -> no thread writes it any more",
         ];
         assert_eq!(picture(&ends), (false, told.map(str::to_owned).to_vec()));

@@ -138,7 +138,7 @@ impl HangExplainer<'_, '_> {
                     .filter(|&e| sk.events[e].thread == Some(t))
                     .last();
                 let place = if last.is_some() { "any more" } else { "at all" };
-                end.why = format!("is not run {place}: {}", self.excuse());
+                end.why = format!("does not run {place}: {}", self.excuse());
                 last.map(|e| sk.events[e].instr)
             }
         };

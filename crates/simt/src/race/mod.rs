@@ -80,13 +80,16 @@ impl fmt::Display for RacingAccess {
 pub(super) fn applies(code: &Code) -> Result<(), String> {
     let dialect = code.program.dialect;
     match dialect.row().race_rules {
-        Some(_) if !code.agents.is_empty() && code.program.host.is_some() => {
-            Err("races are not looked for in host programs with asynchronous operations".into())
-        }
+        Some(_) if !code.agents.is_empty() && code.program.host.is_some() => Err(
+            "the executor does not search for races in host programs with asynchronous operations"
+                .into(),
+        ),
         Some(_) if code.plain || has_no_other_proxy(code) => Ok(()),
-        Some(_) => Err("races are not looked for in programs with proxies or aliases".into()),
+        Some(_) => {
+            Err("the executor does not search for races in programs with proxies or aliases".into())
+        }
         None => Err(format!(
-            "races are not looked for in runs of {dialect} code"
+            "the executor does not search for races in runs of {dialect} code"
         )),
     }
 }
@@ -131,7 +134,7 @@ impl RacingAccesses {
 }
 
 /// The message when time ran out.
-pub(super) const NOT_ALL: &str = "not all runs were looked through for races: out of time";
+pub(super) const NOT_ALL: &str = "the search for races ran out of time before the last run";
 
 /// The part of a run that was examined for races.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -245,7 +245,7 @@ impl<B: Backend> StateSearch<'_, '_, B> {
         let (machine, limits) = (self.machine, self.limits);
         if !self.whole {
             self.seeing.reason.get_or_insert_with(|| {
-                "history bound: a thread wrote much that another never looked at".into()
+                "history bound: a thread made too many writes that another thread never read".into()
             });
         }
         if machine.code.loops && !machine.binds() {
@@ -337,9 +337,7 @@ fn examine_runs<B: Backend>(
     for recorded in runs {
         if recorded.steps.len() > MAX_JUDGED_STEPS {
             seen.not_judged.get_or_insert_with(|| {
-                format!(
-                    "runs of more than {MAX_JUDGED_STEPS} steps were not looked through for races"
-                )
+                format!("runs of more than {MAX_JUDGED_STEPS} steps were not searched for races")
             });
             continue;
         }

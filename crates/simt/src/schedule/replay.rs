@@ -68,7 +68,8 @@ pub(super) fn play<B: Backend>(
         Some(begun) => {
             if begun != fingerprint(machine, &state) {
                 return Err(
-                    "the recorded schedule does not fit this test: its last steps do not come back"
+                    "the recorded schedule does not fit this test: its last steps do not repeat a \
+                    state"
                         .into(),
                 );
             }
@@ -141,9 +142,7 @@ fn finished<B: Backend>(
             .zip(&values)
             .all(|(p, v)| (*p as usize) < v.1.len());
     if !fits {
-        return Err(
-            "the recorded schedule does not fit this test: its final values are others".into(),
-        );
+        return Err("the recorded schedule does not fit this test: its final values differ".into());
     }
     seeing.ended.finished = 1;
     let outcome = machine.outcome(state, &values, &picks);

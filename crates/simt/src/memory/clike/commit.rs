@@ -58,8 +58,8 @@ impl Clike {
     ) -> Result<usize> {
         if m.events.len() >= MAX_EVENTS {
             return Err(StepHalt::Limit(
-                "a history of more than 8,192 events, which is all that this memory holds \
-                    (`--model ptx` runs it as PTX)",
+                "a history of more than 8,192 events, the limit of this memory (`--model ptx` \
+                runs it as PTX)",
             ));
         }
         if e.is_access() {
