@@ -83,16 +83,13 @@ fn calls_of_declared_functions_are_told_where_they_are_come_to() {
     for ask in ["out == 4", "out != 4"] {
         let told = asked("1=1", ask);
         assert!(
-            told[0].contains("calls a function that is not known") && told[0].contains("k.ptx:"),
+            told[0].contains("calls an unknown function") && told[0].contains("k.ptx:"),
             "{told:?}"
         );
     }
     let listed = import(folder.path(), module, &[]);
     assert!(
-        listed
-            .out
-            .contains("a call of a function that is not known")
-            && !listed.out.contains("refused"),
+        listed.out.contains("a call of an unknown function") && !listed.out.contains("refused"),
         "{}",
         listed.out
     );
@@ -102,7 +99,7 @@ fn calls_of_declared_functions_are_told_where_they_are_come_to() {
     assert!(
         refused
             .err
-            .contains("the code calls `far`, and the module has no body for it"),
+            .contains("the code calls `far`, and the module does not declare it"),
         "{}",
         refused.err
     );

@@ -1042,7 +1042,7 @@ impl<'a> Expander<'a> {
     fn called_function(&mut self, site: &InlinedCall) -> Result<FuncDefinition, ErrorReported> {
         let name = &site.name;
         let Some(function) = self.functions.get(name).cloned() else {
-            let message = format!("the code calls `{name}`, and the module has no body for it");
+            let message = format!("the code calls `{name}`, and the module does not declare it");
             return Err(self.error(
                 "unknown-function",
                 site.callee,
