@@ -1,8 +1,8 @@
-//! Vector clocks that also count proxy fences: which events come before, and which of them a fence
-//! of the async proxy separates from the next event.
+//! Counts events and proxy fences by vector clocks. A clock knows the events that come before the
+//! next one. It also knows which of them a fence of the async proxy separates from it.
 //!
 //! # Invariants
-//! - An event that a fence separates, or whose operation is complete, also comes before.
+//! - Events before a fence, and events of complete operations, also come before.
 //! - In programs without the async proxy, only the events are counted.
 //!
 //! # Sources
@@ -115,7 +115,7 @@ impl VectorClock {
     }
 
     /// Whether an access to a location, the event `time` of its thread, comes before the next
-    /// access there: events order the two, and if their proxies differ, so does a proxy fence.
+    /// access there. If their proxies differ, they also need a proxy fence between them.
     pub(super) fn orders(
         &self,
         code: &Code,
@@ -142,8 +142,8 @@ impl VectorClock {
 }
 
 impl AsyncFence {
-    /// Whether it stands between two accesses, as the option `async-fence` has it. A generic access
-    /// of an asynchronous operation counts as one of any thread, which orders more.
+    /// Whether it separates two accesses, by the option `async-fence`. A generic access of an
+    /// asynchronous operation counts as one of any thread, which orders more.
     fn reaches(&self, code: &Code, first: ProxyAccess, next: ProxyAccess) -> bool {
         let is_async = |access: ProxyAccess| access.proxy == Proxy::Async;
         let of_generic = |access: ProxyAccess| {

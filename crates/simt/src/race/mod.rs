@@ -279,7 +279,7 @@ fn pairs(
                 }
             }
             // An access before a plain write races with nothing that does not race with the write.
-            // What comes before an asynchronous write need not come before its completion.
+            // The completion of an operation orders nothing that came before the operation.
             let own = code.agent(touch.thread).is_none();
             let covers = touch.write && !touch.access.strong && own;
             let stands_for = |p: &PastAccess| {
