@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::args::{CheckArgs, Deny, FormatArg, PicturesArg};
+use super::args::{CheckArgs, Deny, FormatArg, LaunchArg, PicturesArg};
 use super::blessing::{self, Edit};
 use super::cache::{self, Cache};
 use super::decide::{self, Decided};
@@ -18,7 +18,7 @@ use super::settings::Settings;
 use super::terminal::Terminal;
 use super::watch;
 use diag::Diagnostic;
-use program::litmus::LitmusTest;
+use program::litmus::{LaunchOrigin, LitmusTest};
 use report::{AnswerLine, ReportSubject, counted};
 
 /// Runs it; returns the exit code.
@@ -29,6 +29,9 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
             return exit::INVALID;
         }
         return every_launch::check(args, launch, terminal);
+    }
+    if every_launch::is_too_large(args) {
+        return every_launch::check(args, LaunchArg::Given, terminal);
     }
     let round = || check(args, terminal).unwrap_or_else(|code| code);
     if args.watch {
@@ -47,6 +50,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     run.settings.explain_unmet = true;
     run.settings.deny_undefined = args.deny == Some(Deny::Undefined);
     run.settings.deny_race = args.deny == Some(Deny::Race);
+    run.settings.every_launch = parametric::solver::IS_THERE;
     let pictures = args.pictures;
     let formats = args
         .question
@@ -91,6 +95,17 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
             model,
             args.all_properties || !args.property.is_empty(),
         );
+        // Where a smaller launch is decided, this is asked of the given one.
+        let barriers = match args.property.as_slice() {
+            [] => test
+                .launch
+                .as_ref()
+                .is_some_and(|l| !l.notes.is_empty() && !matches!(l.by, LaunchOrigin::Main(_))),
+            some => some.iter().any(|name| name == "divergence"),
+        };
+        if barriers && test.launch.is_some() && parametric::solver::IS_THERE {
+            all.push(plan::of_barriers(test));
+        }
         all.retain(|q| args.property.is_empty() || args.property.contains(&q.property.to_string()));
         all
     };

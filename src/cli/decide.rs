@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::cache::Cache;
 use super::defect::{self, Defect};
+use super::every_launch::{self, EveryLaunch};
 use super::plan::{self, Ask, Question, Unit};
 use super::settings::Settings;
 use super::{kernels, panics, seams};
@@ -14,13 +15,13 @@ use diag::nearest;
 use engine::Limits;
 use engine::liveness::{Liveness, Setting};
 use operational::{HangSearch, RunSearch};
-use program::litmus::Expectation;
+use program::litmus::{Expectation, LitmusTest};
 use program::options::Setting as Value;
 use report::{self, AnswerLine, KnownFailure, OutcomeTable, UnmetReading};
 use stop::Spent;
 use verdict::{
-    Answer, Definedness, EXECUTOR, Explanation, Fault, Outcomes, Property, Reason, Remedy,
-    Unwritten, Verdict, as_prop,
+    Answer, Definedness, EXECUTOR, Explanation, Fault, Outcomes, PARAMETRIC, Property, Reason,
+    Remedy, Unwritten, Verdict, as_prop,
 };
 use why::Session;
 
@@ -92,18 +93,37 @@ pub(super) fn kept(
         return lines(
             unit,
             settings,
-            known
-                .into_iter()
-                .map(|answer| (answer, milliseconds(start))),
+            known.into_iter().map(|answer| Timed {
+                answer,
+                ms: milliseconds(start),
+                shown: None,
+            }),
         );
     }
-    let (answers, times, lasting) = asked(unit, settings, explain);
+    let asked = asked(unit, settings, explain);
+    let answers: Vec<Option<Answer>> = asked.answers.iter().map(|a| a.answer.clone()).collect();
     if let Some((cache, key)) = &cache
-        && lasting
+        && asked.lasting
     {
         cache.put(key, &answers);
     }
-    lines(unit, settings, answers.into_iter().zip(times))
+    lines(unit, settings, asked.answers.into_iter())
+}
+
+/// An answer, and how it was found.
+struct Timed {
+    /// `None`: the model has no such property.
+    answer: Option<Answer>,
+    ms: f64,
+    /// The kernel with another launch than the unit's, which shows the answer.
+    shown: Option<Box<LitmusTest>>,
+}
+
+/// The answers to the questions of a unit.
+struct Answers {
+    answers: Vec<Timed>,
+    /// Whether they would be the same at any other time.
+    lasting: bool,
 }
 
 /// The lines of answers with their times. `None`: the model has no such property, and no
@@ -111,12 +131,13 @@ pub(super) fn kept(
 fn lines(
     unit: &Unit<'_>,
     settings: &Settings,
-    answers: impl Iterator<Item = (Option<Answer>, f64)>,
+    answers: impl Iterator<Item = Timed>,
 ) -> Decided<AnswerLine> {
     let mut decided = Decided::new(Vec::new(), Vec::new());
     let expectation = unit.source.expect.get(&unit.model.label);
     let mentions_undefined = expectation.is_some_and(|e| e.race.is_some() || e.undefined.is_some());
-    for (question, (answer, ms)) in unit.questions.iter().zip(answers) {
+    for (question, timed) in unit.questions.iter().zip(answers) {
+        let Timed { answer, ms, shown } = timed;
         let Some(answer) = answer else { continue };
         if let Some(text) = &answer.defect {
             let about = question.property.to_string();
@@ -148,7 +169,7 @@ fn lines(
             mentions_undefined,
             denies_undefined: settings.deny_undefined,
             denies_fault: kernels::denies(unit, question, settings),
-            kernel: kernels::told(unit, question, &answer),
+            kernel: kernels::told(unit, shown.as_deref(), question, &answer),
             notes: notes(unit, expectation, question, &answer),
             answer,
             ms: settings.timings.then_some(ms),
@@ -246,17 +267,13 @@ fn know(lines: &mut [AnswerLine], expectation: &Expectation) {
     }
 }
 
-/// Asks the checkers: the answers, their times, and whether they would be the same at any other
-/// time.
-fn asked(
-    unit: &Unit<'_>,
-    settings: &Settings,
-    explain: bool,
-) -> (Vec<Option<Answer>>, Vec<f64>, bool) {
+/// Asks the checkers.
+fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> Answers {
+    let every_launch = OnceCell::new();
     let mut session = None;
     let setting = OnceCell::new();
     let mut liveness = None;
-    let (mut answers, mut times, mut lasting) = (Vec::new(), Vec::new(), true);
+    let (mut answers, mut lasting) = (Vec::new(), true);
     let opened = || {
         let session = open(unit, settings, explain);
         if settings.explain {
@@ -268,6 +285,7 @@ fn asked(
     for question in &unit.questions {
         let start = Instant::now();
         let _share = settings.share();
+        let mut shown = None;
         let asked = panics::catch(|| {
             if stop::requested().is_some() {
                 return None;
@@ -292,9 +310,29 @@ fn asked(
                     None => with_definedness(answer, asked, settings, start),
                 });
             }
-            let session = session.get_or_insert_with(opened);
-            session.limit(time_of(&question.ask, settings));
-            let answer = ask(session, question, settings);
+            let mut exact = || {
+                let session = session.get_or_insert_with(opened);
+                session.limit(time_of(&question.ask, settings));
+                ask(session, question, settings)
+            };
+            let kernel = match question.ask {
+                Ask::Race | Ask::Divergence => {
+                    every_launch.get_or_init(|| EveryLaunch::of(unit, settings))
+                }
+                _ => &None,
+            };
+            let answer = match kernel {
+                Some(kernel) => {
+                    let (answer, test) = every_launch::answer(kernel, question, exact);
+                    shown = test.map(Box::new);
+                    answer
+                }
+                None => exact()
+                    .map(|answer| every_launch::in_place_of(unit, settings, question, answer)),
+            };
+            let Some(session) = &mut session else {
+                return answer;
+            };
             answer.map(|mut answer| {
                 let again = |other: &mut Session<'_>| answered(other, question);
                 answer.dependences = session.dependences(&answer.verdict, again);
@@ -321,7 +359,8 @@ fn asked(
             abandon(&mut session);
             abandon(&mut liveness);
         }
-        if let (Some(answer), true) = (&mut answer, in_share) {
+        let is_exact = shown.is_none() && answer.as_ref().is_some_and(|a| a.engine != PARAMETRIC);
+        if let (Some(answer), true, true) = (&mut answer, in_share, is_exact) {
             let left = settings
                 .limits
                 .timeout
@@ -330,6 +369,7 @@ fn asked(
         }
         if let Some(answer) = &mut answer
             && in_share
+            && is_exact
         {
             explain_unmet(unit, question, answer, settings);
         }
@@ -342,13 +382,17 @@ fn asked(
             && in_share
             && stop::spent().is_none()
             && stop::requested().is_none()
+            && shown.is_none()
             && answer.as_ref().is_none_or(is_settled);
-        answers.push(answer);
-        times.push(milliseconds(start));
+        answers.push(Timed {
+            answer,
+            ms: milliseconds(start),
+            shown,
+        });
     }
     abandon(&mut session);
     abandon(&mut liveness);
-    (answers, times, lasting)
+    Answers { answers, lasting }
 }
 
 /// An answer whose question may have used up its memory: engines give up as if time were up.
@@ -449,7 +493,7 @@ fn is_cut_short() -> bool {
 fn time_of(ask: &Ask, settings: &Settings) -> Option<Duration> {
     let kept = |limit: Duration| match ask {
         Ask::Race | Ask::Undefined | Ask::Misuse | Ask::Liveness(_) => limit / 8,
-        Ask::Reachability { .. } => Duration::ZERO,
+        Ask::Reachability { .. } | Ask::Divergence => Duration::ZERO,
     };
     settings.limits.timeout.map(|limit| limit - kept(limit))
 }
@@ -477,7 +521,7 @@ fn try_runs(
             TestEffect::Undefined,
         )),
         Ask::Liveness(_) => Some(hanging_run(unit, answer, left)),
-        Ask::Reachability { .. } => None,
+        Ask::Reachability { .. } | Ask::Divergence => None,
     });
     let more = format!("fencepost run {} --runs 1000", unit.path);
     let smaller = format!(
@@ -698,8 +742,24 @@ fn answered(session: &mut Session<'_>, question: &Question) -> Option<Answer> {
             Some(answer) if answer.verdict == Verdict::Defined => session.undefined(),
             answer => answer,
         },
+        Ask::Divergence => session.undefined().map(divergence),
         Ask::Liveness(_) => unreachable!("liveness has its own skeleton and function"),
     }
+}
+
+/// Of an answer about undefined behaviour, whether it is a barrier that threads miss.
+fn divergence(answer: Answer) -> Answer {
+    let is_it = |fault: &Fault| fault.relation.contains("diverg");
+    let verdict = match &answer.verdict {
+        Verdict::Undefined if answer.fault.as_deref().is_some_and(is_it) => Verdict::Divergent,
+        Verdict::Defined => Verdict::Uniform,
+        Verdict::Undefined => {
+            let why = "something else in the program is undefined".to_owned();
+            Verdict::Undecided(Reason::NotProved(why))
+        }
+        other => other.clone(),
+    };
+    Answer { verdict, ..answer }
 }
 
 /// Whether the program is defined, in the time that remains to an answer begun at `start`.

@@ -1,15 +1,411 @@
 //! `fencepost check --launch`: kernels of TOML tests, for every launch or for the one that they
-//! give, whatever its size.
+//! give, whatever its size. And kernels of source files, as far as [`Kernels`] goes beyond one
+//! launch.
 //!
 //! One line a kernel and property, in the order of the paths.
+
+use std::time::{Duration, Instant};
 
 use super::args::{CheckArgs, FormatArg, LaunchArg};
 use super::exit::Events;
 use super::paths;
+use super::plan::{Ask, Question, Unit};
+use super::seams;
+use super::settings::Settings;
 use super::terminal::Terminal;
-use diag::{Diagnostic, file};
-use front::litmus::form::{Form, forms};
-use parametric::{Answer, Kernel, Limits, Property, decide};
+use diag::{Diagnostic, Severity, SourceFile, SourceLine, file};
+use front::litmus::form::{self, Form, forms};
+use front::litmus::{FileKind, MAX_THREADS, source};
+use parametric::decide::Apart;
+use parametric::{Answer, Kernel, Limits, Property, Sizes, decide_for};
+use program::Dialect;
+use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
+use verdict::{Change, Launches, Need, PARAMETRIC, Reach, Reason, Remedy, Verdict, Where};
+
+/// The time for a proof about a launch; to extend it to every launch; and to look for a race.
+const PROOF: Duration = Duration::from_secs(4);
+const EXTENSION: Duration = Duration::from_secs(2);
+const SEARCH: Duration = Duration::from_secs(10);
+
+/// A kernel of a source file for launches of any size.
+pub(super) struct EveryLaunch<'a> {
+    test: &'a LitmusTest,
+    form: Result<Form, String>,
+    timeout: Option<Duration>,
+}
+
+/// What a proof left open.
+pub(super) struct Open {
+    why: String,
+    apart: Option<Apart>,
+}
+
+impl<'a> EveryLaunch<'a> {
+    /// The kernel of a unit; `None`: the unit asks of one launch alone.
+    pub(super) fn of(unit: &'a Unit<'_>, settings: &Settings) -> Option<EveryLaunch<'a>> {
+        let test = unit.source;
+        // A program launches its kernels itself.
+        let is_kernel = |l: &KernelLaunch| !matches!(l.by, LaunchOrigin::Main(_));
+        if !is_plain(unit, settings) || !test.launch.as_ref().is_some_and(is_kernel) {
+            return None;
+        }
+        let form = match form::of_source(test) {
+            Ok(Some(form)) => Ok(form),
+            Ok(None) => Err("a launch with clusters".to_owned()),
+            Err(errors) => Err(errors.first().map_or(String::new(), |d| d.message.clone())),
+        };
+        let timeout = settings.limits.timeout;
+        Some(EveryLaunch {
+            test,
+            form,
+            timeout,
+        })
+    }
+
+    /// Whether the exact engines have a smaller launch than the given one.
+    pub(super) fn is_smaller(&self) -> bool {
+        self.test
+            .launch
+            .as_ref()
+            .is_some_and(|l| !l.notes.is_empty())
+    }
+
+    /// Whether the launch has so many threads that deciding it exactly takes long.
+    fn is_wide(&self) -> bool {
+        let sizes = self
+            .test
+            .launch
+            .as_ref()
+            .map(|l| l.grid.iter().chain(&l.block));
+        sizes.is_some_and(|all| all.product::<u32>() > 32)
+    }
+
+    /// Whether nothing but sizes is given.
+    pub(super) fn has_open_arguments(&self) -> bool {
+        let launch = self.test.launch.as_ref();
+        launch.is_some_and(|l| l.by != LaunchOrigin::Choice && !l.given.has_arguments)
+    }
+
+    fn decide(&self, ask: &Ask, sizes: Sizes, time: Duration, tries: bool) -> Result<Answer, Open> {
+        let form = self.form.as_ref().map_err(|why| Open {
+            why: why.clone(),
+            apart: None,
+        })?;
+        let kernel = Kernel {
+            form,
+            name: &self.test.file.name,
+            bytes: self.test.file.text.as_bytes(),
+            source: self.test.launch.is_some().then_some(self.test),
+        };
+        let property = match ask {
+            Ask::Race => Property::Race,
+            _ => Property::Divergence,
+        };
+        let limits = Limits {
+            answer: time,
+            tries,
+            ..Limits::default()
+        };
+        Ok(decide_for(kernel, property, sizes, &limits))
+    }
+
+    /// A part of the time limit; without one, so much.
+    fn time(&self, usual: Duration, part: u32) -> Duration {
+        self.timeout.map_or(usual, |timeout| timeout / part)
+    }
+
+    /// A proof for the launch that is given, or for every one.
+    pub(super) fn proof(&self, ask: &Ask) -> Result<verdict::Answer, Open> {
+        let form = self.form.as_ref().map_err(|why| Open {
+            why: why.clone(),
+            apart: None,
+        })?;
+        let sizes = given(self.test, form);
+        let begun = Instant::now();
+        let (proved, assumed) = match self.decide(ask, sizes, self.time(PROOF, 2), false)? {
+            Answer::Never { proved, assumed } => (proved, assumed),
+            Answer::Happens { apart, .. } | Answer::Tried { apart, .. } => {
+                return Err(Open {
+                    why: said(ask, &apart),
+                    apart: Some(apart),
+                });
+            }
+            Answer::Undecided { reason, apart } => {
+                let why = apart.as_ref().map_or(reason, |apart| said(ask, apart));
+                return Err(Open { why, apart });
+            }
+        };
+        // Where blocks are not told apart, one block is meant.
+        let one = Sizes {
+            grid: [Some(1); 3],
+            ..Sizes::ANY
+        };
+        let is_one = sizes.grid.iter().flatten().product::<u64>() == 1;
+        let wider = [Some(Sizes::ANY), is_one.then_some(one)];
+        let mut answer = never(ask, proved.launches(), assumed);
+        for wide in wider.into_iter().flatten() {
+            let left = self.time(EXTENSION, 4).saturating_sub(begun.elapsed() / 4);
+            match self.decide(ask, wide, left, false) {
+                Ok(Answer::Never { proved, assumed }) => {
+                    return Ok(never(ask, proved.launches(), assumed));
+                }
+                Ok(Answer::Undecided {
+                    apart: Some(apart), ..
+                }) => {
+                    if let Some(reach) = &mut answer.reach {
+                        reach.open = Some(said(ask, &apart));
+                        reach.lines = Some(apart.lines);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Looks for an execution of what a proof left open, in launches of the given size and smaller
+    /// ones.
+    pub(super) fn search(&self, ask: &Ask) -> (verdict::Answer, Option<LitmusTest>) {
+        let undecided = |why: String, apart: Option<Apart>| (undecided(Open { why, apart }), None);
+        let form = match &self.form {
+            Ok(form) => form,
+            Err(why) => return undecided(why.clone(), None),
+        };
+        match self.decide(ask, given(self.test, form), self.time(SEARCH, 1), true) {
+            Err(open) => undecided(open.why, open.apart),
+            Ok(Answer::Never { proved, assumed }) => (never(ask, proved.launches(), assumed), None),
+            Ok(Answer::Happens {
+                exact, test, apart, ..
+            }) => {
+                let verdict = match ask {
+                    Ask::Race => Verdict::Racy,
+                    _ => Verdict::Divergent,
+                };
+                let mut answer = verdict::Answer {
+                    verdict,
+                    engine: PARAMETRIC,
+                    ..*exact
+                };
+                if let (Some(fault), Ask::Race) = (&mut answer.fault, ask) {
+                    fault.remedy = self
+                        .barrier(&apart)
+                        .map(|change| Remedy::Changes(vec![change]));
+                }
+                (answer, Some(*test))
+            }
+            Ok(Answer::Tried { up_to, apart }) => {
+                let mut answer = never(ask, Launches::Tried(up_to), Vec::new());
+                if let Some(reach) = &mut answer.reach {
+                    reach.open = Some(said(ask, &apart));
+                    reach.lines = Some(apart.lines);
+                }
+                (answer, None)
+            }
+            Ok(Answer::Undecided { reason, apart }) => undecided(reason, apart),
+        }
+    }
+}
+
+/// The answer where neither a proof was found nor an execution.
+fn undecided(open: Open) -> verdict::Answer {
+    let verdict = Verdict::Undecided(Reason::NotProved(open.why));
+    let mut answer = verdict::Answer::new(verdict, PARAMETRIC);
+    answer.reach = open.apart.map(|apart| {
+        Box::new(Reach {
+            launches: Launches::One,
+            assumed: Vec::new(),
+            lines: Some(apart.lines),
+            open: None,
+        })
+    });
+    answer
+}
+
+/// A proof about the launch of a TOML kernel that the exact engines did not decide.
+pub(super) fn in_place_of(
+    unit: &Unit<'_>,
+    settings: &Settings,
+    question: &Question,
+    exact: verdict::Answer,
+) -> verdict::Answer {
+    let given_up = |reason: &Reason| reason.is_size() || *reason == Reason::Time;
+    let test = unit.source;
+    let is_open = exact.verdict.reason().is_some_and(given_up) && exact.defect.is_none();
+    let asked = matches!(question.ask, Ask::Race | Ask::Divergence) && test.launch.is_none();
+    if !is_open || !asked || !is_plain(unit, settings) {
+        return exact;
+    }
+    let bytes = test.file.text.as_bytes();
+    let all = forms(&test.file.name, bytes).unwrap_or_default();
+    let Some(form) = all.into_iter().find(|form| form.test.name == test.name) else {
+        return exact;
+    };
+    let sizes = Sizes::given(&form);
+    let kernel = EveryLaunch {
+        test,
+        form: Ok(form),
+        timeout: settings.limits.timeout,
+    };
+    match kernel.decide(&question.ask, sizes, kernel.time(PROOF, 2), false) {
+        Ok(Answer::Never { proved, assumed }) => never(&question.ask, proved.launches(), assumed),
+        _ => exact,
+    }
+}
+
+/// Whether nothing but the model of the dialect is asked, by no engine in particular.
+fn is_plain(unit: &Unit<'_>, settings: &Settings) -> bool {
+    let plain = settings.set.is_empty() && settings.engine == engine::Engine::Auto;
+    let own = unit.mapping.is_none() && unit.refused.is_none();
+    let shipped = unit.model.request == unit.source.program.dialect.default_model();
+    settings.every_launch && plain && own && shipped
+}
+
+impl EveryLaunch<'_> {
+    /// A barrier of a block between two accesses, with which the kernel is proved not to race, and
+    /// its threads to come to all barriers together.
+    fn barrier(&self, apart: &Apart) -> Option<Change> {
+        let text = match self.test.program.dialect {
+            Dialect::OpenCl => "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+            Dialect::Ptx => "bar.sync 0;",
+            _ => "__syncthreads();",
+        };
+        let [a, b] = &apart.lines;
+        let places = [
+            (a, Where::After),
+            (b, Where::Before),
+            (b, Where::After),
+            (a, Where::Before),
+        ];
+        let end = Instant::now() + self.time(PROOF, 2);
+        let proves = |(line, place): &(&SourceLine, Where)| {
+            let left = end.saturating_duration_since(Instant::now());
+            !left.is_zero() && self.is_proved_with(text, line.number, *place, left)
+        };
+        let (line, place) = places.into_iter().find(proves)?;
+        Some(Change {
+            line: line.clone(),
+            text: format!("a barrier at line {}", line.number),
+            reason: String::new(),
+            edit: Some(Need {
+                line: line.clone(),
+                place,
+                instead: text.to_owned(),
+                thread: String::new(),
+                text: String::new(),
+                what: "a barrier".to_owned(),
+            }),
+        })
+    }
+
+    fn is_proved_with(&self, barrier: &str, line: u32, place: Where, time: Duration) -> bool {
+        let behind = usize::from(place == Where::After);
+        let at = (line as usize + behind).saturating_sub(1);
+        let mut lines: Vec<&str> = self.test.file.text.lines().collect();
+        if at > lines.len() {
+            return false;
+        }
+        lines.insert(at, barrier);
+        let test = LitmusTest {
+            file: SourceFile::new(&self.test.file.name, lines.join("\n") + "\n"),
+            ..self.test.clone()
+        };
+        let Ok(Some(form)) = form::of_source(&test) else {
+            return false;
+        };
+        let sizes = given(&test, &form);
+        let changed = EveryLaunch {
+            test: &test,
+            form: Ok(form),
+            timeout: self.timeout,
+        };
+        [Ask::Race, Ask::Divergence].iter().all(|ask| {
+            let answer = changed.decide(ask, sizes, time, false);
+            matches!(answer, Ok(Answer::Never { .. }))
+        })
+    }
+}
+
+/// Says of an exact answer what a proof left open.
+pub(super) fn limited(answer: &mut verdict::Answer, open: Open) {
+    answer.reach = Some(Box::new(Reach {
+        launches: Launches::One,
+        assumed: Vec::new(),
+        lines: open.apart.map(|apart| apart.lines),
+        open: Some(open.why),
+    }));
+}
+
+/// Two lines that may race, or a barrier that threads may miss.
+fn said(ask: &Ask, apart: &Apart) -> String {
+    let [a, b] = apart.lines.each_ref().map(|line| line.number);
+    match ask {
+        Ask::Race if a == b => format!("threads may race at line {a}"),
+        Ask::Race => format!("lines {a} and {b} may race"),
+        _ => format!("threads may part before the barrier of line {a}"),
+    }
+}
+
+fn never(ask: &Ask, launches: Launches, assumed: Vec<String>) -> verdict::Answer {
+    let verdict = match ask {
+        Ask::Race => Verdict::RaceFree,
+        _ => Verdict::Uniform,
+    };
+    let mut answer = verdict::Answer::new(verdict, PARAMETRIC);
+    answer.reach = Some(Box::new(Reach {
+        launches,
+        assumed,
+        lines: None,
+        open: None,
+    }));
+    answer
+}
+
+/// Answers a question about a kernel; with it, the test of another launch that shows the answer.
+///
+/// `exact` decides the launch of the unit.
+pub(super) fn answer(
+    kernel: &EveryLaunch<'_>,
+    question: &Question,
+    exact: impl FnOnce() -> Option<verdict::Answer>,
+) -> (Option<verdict::Answer>, Option<LitmusTest>) {
+    let ask = &question.ask;
+    let open = match kernel.proof(ask) {
+        Ok(answer) => return (Some(answer), None),
+        Err(open) => open,
+    };
+    // A race in a launch of many threads is found sooner in a smaller one.
+    let searched = kernel.is_smaller() || (kernel.has_open_arguments() && kernel.is_wide());
+    let searched = (searched && open.apart.is_some()).then(|| kernel.search(ask));
+    let is_shown = |(_, test): &(verdict::Answer, Option<LitmusTest>)| test.is_some();
+    let exact = match kernel.is_smaller() || searched.as_ref().is_some_and(is_shown) {
+        true => None,
+        false => exact(),
+    };
+    let Some(mut exact) = exact else {
+        let (answer, test) = searched.unwrap_or_else(|| (undecided(open), None));
+        return (Some(answer), test);
+    };
+    let is_settled = match exact.verdict {
+        Verdict::Undecided(_) => exact.defect.is_some(),
+        Verdict::RaceFree | Verdict::Uniform => !kernel.has_open_arguments(),
+        _ => true,
+    };
+    if is_settled || open.apart.is_none() {
+        if matches!(exact.verdict, Verdict::RaceFree | Verdict::Uniform) {
+            limited(&mut exact, open);
+        }
+        return (Some(exact), None);
+    }
+    let (wider, test) = searched.unwrap_or_else(|| kernel.search(ask));
+    match (&exact.verdict, &wider.verdict) {
+        (Verdict::Undecided(_), Verdict::Undecided(_)) => (Some(exact), None),
+        (Verdict::Undecided(_), _) | (_, Verdict::Racy | Verdict::Divergent) => (Some(wider), test),
+        _ => {
+            limited(&mut exact, open);
+            (Some(exact), None)
+        }
+    }
+}
 
 /// Answers about all kernels of the paths; returns the exit code.
 pub(super) fn check(args: &CheckArgs, launch: LaunchArg, terminal: &Terminal) -> u8 {
@@ -28,22 +424,27 @@ pub(super) fn check(args: &CheckArgs, launch: LaunchArg, terminal: &Terminal) ->
             }
         };
         let name = path.to_string_lossy();
-        let all = match forms(&name, &bytes) {
+        let all = match kernels(&name, &bytes, args, &mut diagnostics) {
             Ok(all) => all,
             Err(errors) => {
                 diagnostics.extend(errors);
                 continue;
             }
         };
-        for form in &all {
+        for FileKernel { form, source } in &all {
             let kernel = Kernel {
                 form,
                 name: &name,
                 bytes: &bytes,
+                source: source.as_ref(),
+            };
+            let sizes = match (launch, source) {
+                (LaunchArg::Any, _) => Sizes::ANY,
+                (LaunchArg::Given, Some(test)) => given(test, form),
+                (LaunchArg::Given, None) => Sizes::given(form),
             };
             for property in properties(args) {
-                let any = launch == LaunchArg::Any;
-                let answer = decide(kernel, property, any, &limits(args));
+                let answer = decide_for(kernel, property, sizes, &limits(args));
                 note(&mut events, &answer);
                 let line = match jsonl {
                     true => object(&found.path, form, property, &answer),
@@ -54,9 +455,95 @@ pub(super) fn check(args: &CheckArgs, launch: LaunchArg, terminal: &Terminal) ->
             }
         }
     }
-    events.invalid |= !diagnostics.is_empty();
+    let is_error = |d: &Diagnostic| d.severity == Severity::Error;
+    events.invalid |= diagnostics.iter().any(is_error);
     terminal.diagnose_all(&diagnostics);
     terminal.printed(&text, events.code())
+}
+
+/// Whether the questions are about races and barriers alone, of kernels in TOML that have too many
+/// threads for the exact engines.
+pub(super) fn is_too_large(args: &CheckArgs) -> bool {
+    let of_pairs = |name: &String| ["race", "divergence"].contains(&name.as_str());
+    let asked = !args.property.is_empty() && args.property.iter().all(of_pairs);
+    if !asked || !parametric::solver::IS_THERE || !args.question.models.is_empty() {
+        return false;
+    }
+    let found = paths::discover(&args.paths, &mut Vec::new());
+    let is_large = |form: &Form| form.range.count().is_none_or(|n| n > MAX_THREADS as u64);
+    let are_large = |found: &paths::Found| {
+        let Some(path) = found.file.as_ref().filter(|path| path.is_file()) else {
+            return false;
+        };
+        let all = file::read(path, file::LARGEST).ok();
+        let all = all.and_then(|bytes| forms(&path.to_string_lossy(), &bytes).ok());
+        all.is_some_and(|all| !all.is_empty() && all.iter().all(is_large))
+    };
+    !found.is_empty() && found.iter().all(are_large)
+}
+
+/// A kernel of a file.
+struct FileKernel {
+    form: Form,
+    /// Of a source file: the test that was made of it.
+    source: Option<LitmusTest>,
+}
+
+/// The kernels of a file.
+fn kernels(
+    name: &str,
+    bytes: &[u8],
+    args: &CheckArgs,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<Vec<FileKernel>, Vec<Diagnostic>> {
+    let options = source::Options {
+        launches: Vec::new(),
+        ..args.sources.options()
+    };
+    let kind = FileKind::of(name, &String::from_utf8_lossy(bytes));
+    let is_source = options.language.is_some() || matches!(kind, FileKind::Source(_));
+    if !is_source {
+        let all = forms(name, bytes)?.into_iter();
+        let all = all.map(|form| FileKernel { form, source: None });
+        return Ok(all.collect());
+    }
+    let file = seams::read_file(name, bytes, &options)?;
+    diagnostics.extend(file.warnings);
+    let mut all = Vec::new();
+    for test in file.tests {
+        if test
+            .launch
+            .as_ref()
+            .is_some_and(|l| matches!(l.by, LaunchOrigin::Main(_)))
+        {
+            let message = format!("`{name}` is a program, which launches its kernels itself");
+            let help = "leave `--launch` out: the program is decided as it is";
+            diagnostics.push(Diagnostic::plain("unsupported-program", message).help(help));
+            continue;
+        }
+        match form::of_source(&test) {
+            Ok(Some(form)) => all.push(FileKernel {
+                form,
+                source: Some(test),
+            }),
+            Ok(None) => {
+                let message = format!("`{}` is launched with clusters", test.name);
+                let help = "leave `--launch` out: this launch is decided exactly";
+                diagnostics.push(Diagnostic::plain("unsupported-cluster", message).help(help));
+            }
+            Err(errors) => diagnostics.extend(errors),
+        }
+    }
+    Ok(all)
+}
+
+/// The sizes that a file gives, and its arguments, if it gives them.
+fn given(test: &LitmusTest, form: &Form) -> Sizes {
+    let launch = test.launch.as_ref();
+    Sizes {
+        any_arguments: launch.is_some_and(|l| !l.given.has_arguments),
+        ..Sizes::given(form)
+    }
 }
 
 fn limits(args: &CheckArgs) -> Limits {
@@ -69,12 +556,14 @@ fn limits(args: &CheckArgs) -> Limits {
 }
 
 fn properties(args: &CheckArgs) -> Vec<Property> {
-    let asked = |name: &str| args.property.is_empty() || args.property.iter().any(|p| p == name);
-    let all = [
-        ("race", Property::Race),
-        ("undefined", Property::Divergence),
+    let asked = |names: &[&str]| {
+        args.property.is_empty() || args.property.iter().any(|p| names.contains(&p.as_str()))
+    };
+    let all: [(&[&str], Property); 2] = [
+        (&["race"], Property::Race),
+        (&["undefined", "divergence"], Property::Divergence),
     ];
-    let asked = all.into_iter().filter(|(name, _)| asked(name));
+    let asked = all.into_iter().filter(|(names, _)| asked(names));
     asked.map(|(_, property)| property).collect()
 }
 
@@ -111,7 +600,7 @@ fn sentence(path: &str, form: &Form, property: Property, answer: &Answer) -> Str
     match answer {
         Answer::Never { proved, assumed } => {
             let assumed = assumed.join("; ");
-            format!("{head} for {}, assuming: {assumed}", proved.phrase())
+            format!("{head} for {}, assuming: {assumed}", proved.launches())
         }
         Answer::Happens { launch, apart, .. } => {
             let [a, b] = &apart.lines;
@@ -155,7 +644,10 @@ fn object(path: &str, form: &Form, property: Property, answer: &Answer) -> Strin
     object.push_str(&match answer {
         Answer::Never { proved, assumed } => {
             let assumed = list(assumed);
-            format!(",\"proved\":\"{}\",\"assumed\":{assumed}", proved.word())
+            format!(
+                ",\"proved\":\"{}\",\"assumed\":{assumed}",
+                proved.launches().word()
+            )
         }
         Answer::Happens { launch, apart, .. } => {
             format!(",\"launch\":{}{}", text(launch), lines(apart))

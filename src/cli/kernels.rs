@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use diag::{Diagnostic, SourceLine, Span};
 use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
-use program::{Dialect, Scope, ThreadId};
+use program::{Dialect, Scope, ThreadId, WorkItem};
 use report::{KernelAnswer, LaunchSource};
 use simt::race::Race;
 use simt::{Early, MachineMemory, RunOptions, Schedule};
 use verdict::{
-    Answer, Ending, Fault, FaultEvent, Place, Property, RacingPair, Reason, Remedy, Unwritten,
-    Verdict, Where, Witness,
+    Answer, Ending, Fault, FaultEvent, Launches, PARAMETRIC, Place, Property, RacingPair, Reason,
+    Remedy, Unwritten, Verdict, Where, Witness,
 };
 
 use super::plan::{Question, Unit};
@@ -66,21 +66,21 @@ pub(super) fn mistaken_reads(
     mine.map(placed).collect()
 }
 
-/// The errors of a kernel at its lines; `None`: the test comes from no source file.
+/// The errors of a kernel at its lines; `None`: the test comes from no source file. `shown`: the
+/// kernel with the launch that the answer is about, if it is another one.
 pub(super) fn told(
     unit: &Unit<'_>,
+    shown: Option<&LitmusTest>,
     question: &Question,
     answer: &Answer,
 ) -> Option<Box<KernelAnswer>> {
-    let launch = unit.source.launch.as_ref()?;
-    let kernel = Told {
-        unit,
-        test: unit.source,
-        launch,
-    };
+    let own = unit.source.launch.as_ref()?;
+    let test = shown.unwrap_or(unit.source);
+    let launch = test.launch.as_ref()?;
+    let kernel = Told { unit, test, launch };
     let found = match (&question.property, &answer.verdict) {
         (Property::Race, Verdict::Racy) => kernel.races(answer),
-        (Property::Undefined, Verdict::Undefined) => {
+        (Property::Undefined, Verdict::Undefined) | (Property::Divergence, Verdict::Divergent) => {
             let fault = answer.fault.iter().filter(|fault| !fault.race);
             fault.map(|fault| kernel.misuse(fault)).collect()
         }
@@ -90,19 +90,54 @@ pub(super) fn told(
         }
         _ => Vec::new(),
     };
+    // A proof is about the launch that is given, whatever its size.
+    let is_main = matches!(own.by, LaunchOrigin::Main(_));
+    let is_smaller = !own.notes.is_empty() && !is_main && answer.engine != PARAMETRIC;
+    let is_given = !is_main && !own.notes.is_empty() && shown.is_none() && !is_smaller;
+    let text = match is_given {
+        true => &own.given.text,
+        false => &launch.text,
+    };
     Some(Box::new(KernelAnswer {
         kernel: launch.kernel.clone(),
-        launch: launch.text.clone(),
-        origin: match launch.by {
+        launch: text.clone(),
+        origin: match own.by {
             LaunchOrigin::Main(launches) => LaunchSource::Main(launches),
-            _ if !launch.notes.is_empty() => LaunchSource::Smaller,
+            _ if is_smaller => LaunchSource::Smaller,
             LaunchOrigin::Line => LaunchSource::File,
             LaunchOrigin::CommandLine => LaunchSource::CommandLine,
             LaunchOrigin::Choice => LaunchSource::Chosen,
         },
         found,
-        notes: launch.notes.clone(),
+        notes: match is_smaller || is_main {
+            true => own.notes.clone(),
+            false => Vec::new(),
+        },
+        beyond: beyond(&launch.kernel, answer),
     }))
+}
+
+/// What the answer says of other launches and inputs.
+fn beyond(kernel: &str, answer: &Answer) -> Option<String> {
+    let reach = answer.reach.as_deref()?;
+    let word = answer.verdict.word();
+    let open = reach.open.as_deref().unwrap_or_default();
+    Some(match (reach.launches, answer.verdict.reason()) {
+        (_, Some(_)) => return None,
+        (Launches::One, _) if open.is_empty() => return None,
+        (Launches::One, _) => format!("`{kernel}`: not proved for other launches: {open}"),
+        (launches @ Launches::Tried(_), _) => {
+            format!("`{kernel}`: {word} in {launches}, tried exactly; not proved beyond: {open}")
+        }
+        (launches, _) => {
+            let assumed = reach.assumed.join("; ");
+            let open = match open {
+                "" => String::new(),
+                open => format!("; not proved for other launches: {open}"),
+            };
+            format!("`{kernel}`: {word} for {launches}, assuming: {assumed}{open}")
+        }
+    })
 }
 
 /// A kernel and its test.
@@ -229,7 +264,15 @@ impl Told<'_> {
         self.launch.grid.iter().product()
     }
 
+    /// The place of a thread, where not all run.
+    fn item(&self, thread: usize) -> Option<&WorkItem> {
+        self.launch.threads.as_ref()?.get(thread)
+    }
+
     fn block(&self, thread: usize) -> String {
+        if let Some(item) = self.item(thread) {
+            return format!("block {}", place_of(item.group, &self.launch.grid));
+        }
         let program = &self.test.program;
         let cta = program.threads.get(thread).map_or(0, |t| t.place.cta);
         format!("block {}", coordinates(cta, &self.launch.grid))
@@ -251,6 +294,13 @@ impl Told<'_> {
     fn coordinates(&self, thread: usize) -> String {
         if let Some(agents) = self.agents() {
             return agents.thread(thread);
+        }
+        if let Some(item) = self.item(thread) {
+            let number = place_of(item.local, &self.launch.block);
+            return match self.blocks() {
+                1 => format!("thread {number}"),
+                _ => format!("thread {number} of {}", self.block(thread)),
+            };
         }
         let id = ThreadId(thread as u16);
         let rank = self.test.program.seat(id, Scope::Cta).rank;
@@ -535,6 +585,17 @@ fn barriers(event: &FaultEvent, witness: Option<&Witness>) -> Option<usize> {
     let before = witness.events.iter().take(at);
     let own = before.filter(|e| e.thread == event.event.thread && e.action == "BW");
     Some(own.count())
+}
+
+/// Coordinates in as many dimensions as a size has.
+fn place_of(place: [u64; 3], sizes: &[u32]) -> String {
+    match sizes.len() {
+        0 | 1 => place[0].to_string(),
+        n => {
+            let all: Vec<String> = place[..n].iter().map(u64::to_string).collect();
+            format!("({})", all.join(", "))
+        }
+    }
 }
 
 /// A number as coordinates in as many dimensions as a size has.

@@ -77,6 +77,8 @@ pub(super) enum Ask {
     Undefined,
     /// The same, and where it is another thing than a race, that is told.
     Misuse,
+    /// Can threads of a block part before a barrier?
+    Divergence,
     /// Does every execution end that is fair under the progress model?
     Liveness(ProgressModel),
 }
@@ -359,15 +361,26 @@ pub(super) fn of_kernel(test: &LitmusTest) -> Vec<Question> {
         (Property::Undefined, Ask::Misuse),
         (liveness, Ask::Liveness(ProgressModel::Fair)),
     ];
-    let question = |(property, ask)| Question {
+    let all = all.into_iter();
+    all.map(|(property, ask)| of_itself(test, property, ask))
+        .collect()
+}
+
+/// The question whether threads of a block of a kernel can part before a barrier.
+pub(super) fn of_barriers(test: &LitmusTest) -> Question {
+    of_itself(test, Property::Divergence, Ask::Divergence)
+}
+
+/// A question about a kernel of which nothing is expected.
+fn of_itself(test: &LitmusTest, property: Property, ask: Ask) -> Question {
+    Question {
         property,
         ask,
         quantifier: test.quantifier.name(),
         proposition: String::new(),
         expected: None,
         axiom: None,
-    };
-    all.map(question).into()
+    }
 }
 
 /// The place of a test's expectation of a model; else its condition, else its beginning.

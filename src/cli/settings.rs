@@ -81,6 +81,8 @@ pub(super) struct Settings {
     pub deny_undefined: bool,
     /// Whether a race is a failure where the test expects nothing of races.
     pub deny_race: bool,
+    /// Whether kernels of source files are decided for launches of any size.
+    pub every_launch: bool,
     /// Whether to measure.
     pub timings: bool,
     /// The folder of reproducers.
@@ -199,6 +201,7 @@ impl Settings {
             detail: false,
             deny_undefined: false,
             deny_race: false,
+            every_launch: false,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })

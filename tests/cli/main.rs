@@ -8,6 +8,7 @@ mod compare;
 mod compiled;
 mod compilers;
 mod distinguish;
+mod every_launch;
 mod explain;
 mod kernels;
 mod large;

@@ -12,13 +12,15 @@ use std::time::{Duration, Instant};
 
 use diag::SourceLine;
 use front::litmus::form::Form;
-use program::{CmpOp, LocationKind, Space, Ty};
+use program::litmus::LitmusTest;
+use program::{CmpOp, Dialect, LocationKind, Program, Scope, Space, Ty};
 use rustc_hash::FxHashMap;
+use verdict::Launches;
 
 use crate::exec::{AccessAt, Behaviour, behaviour};
 use crate::launch::{Setting, Sizes, names, setting};
-use crate::pairs::{Question, Sides, Together, conflict, divergence, race};
-use crate::replay::{self, Replayed};
+use crate::pairs::{Inclusion, Question, Sides, Together, conflict, divergence, race};
+use crate::replay::{self, ExactLaunch, Replayed};
 use crate::solver::{Said, Wanted, ask};
 use crate::term::{Origin, Term, Terms};
 use crate::{assume, integers, words};
@@ -41,6 +43,8 @@ pub struct Kernel<'a> {
     pub name: &'a str,
     /// The file.
     pub bytes: &'a [u8],
+    /// Of a kernel of a source file: the test that was made of it.
+    pub source: Option<&'a LitmusTest>,
 }
 
 /// When to give up.
@@ -54,6 +58,26 @@ pub struct Limits {
     pub pairs: usize,
     /// Whether suspicions are tried on small launches.
     pub tries: bool,
+    /// A part that proofs are made without, in a test of this crate.
+    #[doc(hidden)]
+    pub without: Option<Part>,
+}
+
+/// A part of the argument. Without it, something racy is called race-free, or something divergent
+/// uniform.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Threads of different blocks.
+    Grid,
+    /// The scopes of atomic accesses.
+    Scopes,
+    /// Threads that end in front of a barrier, whose last accesses stay unordered.
+    Exits,
+    /// Threads come to the barriers together.
+    Together,
+    /// The two threads are in iterations of their own.
+    Iterations,
 }
 
 impl Default for Limits {
@@ -63,6 +87,7 @@ impl Default for Limits {
             answer: Duration::from_secs(10),
             pairs: 5_000,
             tries: true,
+            without: None,
         }
     }
 }
@@ -72,24 +97,19 @@ impl Default for Limits {
 pub enum Proved {
     /// All launches, and all inputs.
     EveryLaunch,
-    /// The launch that the file gives, with its arguments, and all contents of memory.
+    /// Launches of one size, and all inputs.
     EveryInput,
+    /// The launch that the file gives, with its arguments, and all contents of memory.
+    EveryContent,
 }
 
 impl Proved {
-    /// As sentences say it.
-    pub fn phrase(self) -> &'static str {
+    /// In the words of answers.
+    pub fn launches(self) -> Launches {
         match self {
-            Proved::EveryLaunch => "every launch and every input",
-            Proved::EveryInput => "this launch and every content of memory",
-        }
-    }
-
-    /// As answers write it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Proved::EveryLaunch => "every-launch",
-            Proved::EveryInput => "every-input",
+            Proved::EveryLaunch => Launches::Every,
+            Proved::EveryInput => Launches::Size,
+            Proved::EveryContent => Launches::Arguments,
         }
     }
 }
@@ -127,6 +147,8 @@ pub enum Answer {
         apart: Apart,
         /// The exact answer, with its execution.
         exact: Box<verdict::Answer>,
+        /// The kernel with that launch.
+        test: Box<LitmusTest>,
     },
     /// It does not happen in small launches, with the inputs of the file.
     Tried {
@@ -157,11 +179,16 @@ pub(crate) struct Run {
 
 /// Decides a property of a kernel: for every launch, or for the one that its file gives.
 pub fn decide(kernel: Kernel<'_>, property: Property, any: bool, limits: &Limits) -> Answer {
-    let end = Instant::now() + limits.answer;
     let sizes = match any {
         true => Sizes::ANY,
         false => Sizes::given(kernel.form),
     };
+    decide_for(kernel, property, sizes, limits)
+}
+
+/// Decides a property of a kernel for launches of some sizes.
+pub fn decide_for(kernel: Kernel<'_>, property: Property, sizes: Sizes, limits: &Limits) -> Answer {
+    let end = Instant::now() + limits.answer;
     let proof = Proof {
         kernel,
         limits,
@@ -226,7 +253,8 @@ pub(crate) fn run(form: &Form, sizes: Sizes) -> Result<Run, String> {
             .map_err(|why| format!("`assume` cannot be read: {why}"))?;
         setting.facts.push(assumed);
     }
-    let behaviour = behaviour(&form.test.program, setting.regs.clone(), &mut terms);
+    let mut behaviour = behaviour(&form.test.program, setting.regs.clone(), &mut terms);
+    reach_no_further(&form.test.program, &mut behaviour);
     Ok(Run {
         terms,
         setting,
@@ -234,6 +262,28 @@ pub(crate) fn run(form: &Form, sizes: Sizes) -> Result<Run, String> {
         sides: Sides::default(),
         equal: FxHashMap::default(),
     })
+}
+
+/// Gives atomic accesses of OpenCL the scopes that they have in effect: in local memory that of the
+/// work-group at most, and that of the device in memory that is not fine-grained with atomics
+/// (`models/opencl-scopes.cat`).
+fn reach_no_further(program: &Program, behaviour: &mut Behaviour) {
+    if program.dialect != Dialect::OpenCl {
+        return;
+    }
+    for access in &mut behaviour.accesses {
+        let widest = match &program.location(access.object).kind {
+            LocationKind::Object {
+                space: Space::Shared,
+                ..
+            } => Scope::Cta,
+            LocationKind::Object { kind, .. } if program.machine.has_svm_atomics(*kind) => {
+                Scope::Sys
+            }
+            _ => Scope::Gpu,
+        };
+        access.atomic = access.atomic.map(|scope| scope.min(widest));
+    }
 }
 
 impl Proof<'_> {
@@ -252,6 +302,7 @@ impl Proof<'_> {
         if let Some((at, why)) = run.behaviour.unknown.iter().next() {
             return undecided(format!("line {}: {why}", self.line(*at).number));
         }
+        self.leave_out(&mut run.behaviour);
         if let Err(why) = self.satisfiable(&mut run) {
             return undecided(why);
         }
@@ -297,14 +348,31 @@ impl Proof<'_> {
     /// accesses. In PTX, threads that have ended are not waited for, and each barrier of a block is
     /// the same.
     fn needs_uniform(&self, run: &Run) -> bool {
-        run.behaviour.barriers.iter().any(|barrier| barrier.orders)
+        let orders = run.behaviour.barriers.iter().any(|barrier| barrier.orders);
+        orders && self.limits.without != Some(Part::Together)
+    }
+
+    /// Leaves out a part of the argument, where a test wants it.
+    fn leave_out(&self, behaviour: &mut Behaviour) {
+        match self.limits.without {
+            Some(Part::Exits) => behaviour.exits.clear(),
+            Some(Part::Scopes) => {
+                for access in &mut behaviour.accesses {
+                    access.atomic = access.atomic.map(|_| Scope::Sys);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn never(&self, sizes: Sizes, run: &Run) -> Answer {
         let mut assumed = vec!["objects of different names do not overlap".to_string()];
-        let is_any = sizes == Sizes::ANY;
+        let is_any = sizes.block.contains(&None);
         if is_any {
             assumed.push("blocks of at most 1024 threads, fewer than 2^31 threads".into());
+        }
+        if is_any && !sizes.grid.contains(&None) {
+            assumed.push("a grid of one block".into());
         }
         if self.overflow || run.terms.may_overflow {
             assumed.push("no overflow in sums and products of indices".into());
@@ -313,12 +381,16 @@ impl Proof<'_> {
         if code.iter().enumerate().any(|(at, i)| i.op.jumps_back(at)) {
             assumed.push("loops end, in fewer than 2^31 iterations".into());
         }
+        if code.iter().any(|i| i.op.aborts()) {
+            assumed.push("assertions and preconditions hold".into());
+        }
         if let Some((text, _)) = &self.kernel.form.assume {
             assumed.push(text.clone());
         }
-        let proved = match is_any {
-            true => Proved::EveryLaunch,
-            false => Proved::EveryInput,
+        let proved = match (is_any, sizes.any_arguments) {
+            (true, _) => Proved::EveryLaunch,
+            (false, true) => Proved::EveryInput,
+            (false, false) => Proved::EveryContent,
         };
         Answer::Never { proved, assumed }
     }
@@ -326,11 +398,19 @@ impl Proof<'_> {
     fn tried(&self, property: Property, sizes: Sizes, apart: Apart) -> Answer {
         let left = self.end.saturating_duration_since(Instant::now());
         match replay::replay(self.kernel, property, sizes, &apart, left) {
-            Replayed::Happens { launch, exact } => Answer::Happens {
-                launch,
-                apart,
-                exact,
-            },
+            Replayed::Happens(found) => {
+                let ExactLaunch {
+                    launch,
+                    answer,
+                    test,
+                } = *found;
+                Answer::Happens {
+                    launch,
+                    apart,
+                    exact: Box::new(answer),
+                    test: Box::new(test),
+                }
+            }
             Replayed::Never { up_to } => Answer::Tried { up_to, apart },
             Replayed::Unknown(why) => self.suspected(property, apart, &why),
         }
@@ -379,6 +459,7 @@ impl Proof<'_> {
     /// The first pair of accesses that is not proved not to race.
     fn races(&mut self, run: &mut Run) -> Result<Option<Apart>, String> {
         let accesses = run.behaviour.accesses.clone();
+        let inclusion = Inclusion::of(self.kernel.form.test.program.dialect);
         let mut asked = 0;
         let mut first: Option<Apart> = None;
         // Behind a suspicion, time is better spent on trying it.
@@ -389,14 +470,22 @@ impl Proof<'_> {
                     return Ok(first);
                 }
                 for together in [Together::Thread, Together::Block, Together::Grid] {
-                    if !conflict(a, b, together, self.space(a)) {
+                    let left_out =
+                        together == Together::Grid && self.limits.without == Some(Part::Grid);
+                    if left_out || !conflict(a, b, together, self.space(a), inclusion) {
                         continue;
                     }
                     asked += 1;
                     if asked > self.limits.pairs {
                         return Err(format!("more than {} pairs of accesses", self.limits.pairs));
                     }
-                    let question = race(run, (a, b), together);
+                    let mut question = race(run, (a, b), together);
+                    if self.limits.without == Some(Part::Iterations) {
+                        for (x, y) in &question.iterations {
+                            let same = run.terms.cmp(CmpOp::Eq, Ty::WORD, *x, *y);
+                            question.conditions.push(same);
+                        }
+                    }
                     let said = self.answer(run, question)?;
                     let free = match said {
                         None => continue,

@@ -27,4 +27,5 @@ pub mod term;
 mod trace;
 pub mod words;
 
-pub use decide::{Answer, Kernel, Limits, Property, Proved, decide, unreached};
+pub use decide::{Answer, Kernel, Limits, Property, Proved, decide, decide_for, unreached};
+pub use launch::Sizes;

@@ -11,15 +11,15 @@
 //! # Clauses of the models
 //! - *Conflict*: two accesses of different threads to overlapping memory, one of them a write
 //!   (`conflicting` in `models/ptx.cat`, `models/cuda-base.cat`, `models/opencl-base.cat`).
-//! - *Morally strong*: both atomic, of the same size, each in the scope of the other: no race
-//!   ([`exclude`]).
+//! - *Morally strong*, *inclusive scopes*: both atomic, of the same size, in scopes that include
+//!   each other ([`Inclusion`]): no race ([`exclude`]).
 //! - *Asynchronous copies*: an access of a copy by `cp.async` comes behind all earlier events of its
 //!   thread, and before a wait for its group (`starts`, `group-done` in `models/ptx.cat`). So it is
 //!   in no barrier interval, and may race with its own thread.
 //! - *Synchronizes by barrier*: what comes before a barrier of a block happens before what comes
 //!   behind it, in memory that the barrier orders.
 
-use program::Scope;
+use program::{Dialect, Scope};
 use rustc_hash::FxHashMap;
 
 use crate::decide::Run;
@@ -65,22 +65,48 @@ pub struct Question {
     pub iterations: Vec<(Term, Term)>,
 }
 
-/// Whether two accesses exclude each other wherever they happen: both are atomic with scopes that
-/// hold both threads, and of one size.
-pub fn exclude(a: &AccessAt, b: &AccessAt, together: Together) -> bool {
+/// When two atomic accesses include each other in their scopes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inclusion {
+    /// Each scope holds both threads (PTX ISA, *Morally Strong Operations*; CUDA C++).
+    Wide,
+    /// The scopes are equal, and hold both (OpenCL C, *Overview of Atomic and Fence Operations*).
+    Equal,
+}
+
+impl Inclusion {
+    /// That of the model of a dialect.
+    pub fn of(dialect: Dialect) -> Inclusion {
+        match dialect {
+            Dialect::OpenCl => Inclusion::Equal,
+            _ => Inclusion::Wide,
+        }
+    }
+}
+
+/// Whether two accesses exclude each other wherever they happen: both are atomic, their scopes
+/// include each other, and they are of one size.
+pub fn exclude(a: &AccessAt, b: &AccessAt, together: Together, inclusion: Inclusion) -> bool {
     let wide = |x: &AccessAt| x.atomic.is_some_and(|scope| scope >= together.scope());
-    wide(a) && wide(b) && a.bytes == b.bytes
+    let included = inclusion == Inclusion::Wide || a.atomic == b.atomic;
+    wide(a) && wide(b) && included && a.bytes == b.bytes
 }
 
 /// Whether two accesses conflict where they overlap.
-pub fn conflict(a: &AccessAt, b: &AccessAt, together: Together, space: Space) -> bool {
+pub fn conflict(
+    a: &AccessAt,
+    b: &AccessAt,
+    together: Together,
+    space: Space,
+    inclusion: Inclusion,
+) -> bool {
     let writes = a.does != Does::Reads || b.does != Does::Reads;
     let shared = match together {
         Together::Thread => a.copy.is_some() || b.copy.is_some(),
         Together::Block => true,
         Together::Grid => space != Space::Shared,
     };
-    writes && shared && a.object == b.object && !exclude(a, b, together)
+    writes && shared && a.object == b.object && !exclude(a, b, together, inclusion)
 }
 
 /// The symbols of two threads. All questions use the same ones, so equal questions have equal terms.

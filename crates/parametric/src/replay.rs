@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cat::model::load_shipped;
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits as ExactLimits};
-use front::litmus::form::{Launch, at};
+use front::litmus::form::{Launch, at, of_source_at};
 use program::litmus::LitmusTest;
 use program::{
     CmpOp, Dialect, Expr, Instr, LocId, LocationKind, NdRange, Op, Program, Ty, WorkItem,
@@ -23,13 +23,20 @@ use crate::solver::Said;
 use crate::term::{Node, Origin, Term};
 use crate::trace::shortened;
 
+/// A launch that was decided exactly.
+pub(crate) struct ExactLaunch {
+    /// The launch in words.
+    pub(crate) launch: String,
+    /// The exact answer, with its execution.
+    pub(crate) answer: verdict::Answer,
+    /// The kernel with that launch.
+    pub(crate) test: LitmusTest,
+}
+
 /// What trying gave.
 pub(crate) enum Replayed {
     /// It happens in that launch.
-    Happens {
-        launch: String,
-        exact: Box<verdict::Answer>,
-    },
+    Happens(Box<ExactLaunch>),
     /// It happens in none that was tried, up to so many blocks and threads.
     Never { up_to: [u64; 2] },
     /// Nothing was decided, and why.
@@ -78,6 +85,12 @@ fn launches(kernel: Kernel<'_>, sizes: Sizes) -> Vec<Sizes> {
         any_arguments: sizes.any_arguments,
         ..Sizes::given(kernel.form)
     };
+    // A launch that is given may be tried smaller, but not larger.
+    let within = |[tried, of]: [&[Option<u64>; 3]; 2]| {
+        let mut pairs = tried.iter().zip(of);
+        pairs.all(|(n, most)| n.zip(*most).is_none_or(|(n, most)| n <= most))
+    };
+    all.retain(|tried| within([&tried.block, &sizes.block]) && within([&tried.grid, &sizes.grid]));
     let block: u64 = given.block.iter().flatten().product();
     if block <= 256 {
         let grid: u64 = given.grid.iter().flatten().product();
@@ -110,8 +123,8 @@ pub(crate) fn replay(
     let mut tried: Option<[u64; 2]> = None;
     let mut why = "no small launch shows it".to_string();
     let two = two_threads(kernel, property, sizes, apart, end);
-    if let Some((launch, exact)) = two {
-        return Replayed::Happens { launch, exact };
+    if let Some(found) = two {
+        return Replayed::Happens(Box::new(found));
     }
     for sizes in launches(kernel, sizes) {
         if Instant::now() > end {
@@ -127,20 +140,18 @@ pub(crate) fn replay(
         if property == Property::Race && apart.together != Together::Thread {
             let left = end.saturating_duration_since(Instant::now());
             let way = (Way::Short(apart), left);
-            if let Ok((launch, answer)) = exact(kernel, property, sizes, &meeting, way)
-                && happens(property, &answer)
+            if let Ok(found) = exact(kernel, property, sizes, &meeting, way)
+                && happens(property, &found.answer)
             {
-                let exact = Box::new(answer);
-                return Replayed::Happens { launch, exact };
+                return Replayed::Happens(Box::new(found));
             }
         }
         let left = end.saturating_duration_since(Instant::now());
         match exact(kernel, property, sizes, &meeting, (Way::All, left)) {
-            Ok((launch, answer)) if happens(property, &answer) => {
-                let exact = Box::new(answer);
-                return Replayed::Happens { launch, exact };
+            Ok(found) if happens(property, &found.answer) => {
+                return Replayed::Happens(Box::new(found));
             }
-            Ok((_, answer)) => match answer.verdict.reason() {
+            Ok(found) => match found.answer.verdict.reason() {
                 Some(reason) => why = format!("a small launch is undecided: {reason}"),
                 None => {
                     let count = |all: [Option<u64>; 3]| all.iter().flatten().product::<u64>();
@@ -165,9 +176,9 @@ fn two_threads(
     sizes: Sizes,
     apart: &Apart,
     end: Instant,
-) -> Option<(String, Box<verdict::Answer>)> {
+) -> Option<ExactLaunch> {
     let is_one = apart.together == Together::Thread;
-    if property != Property::Race || sizes.any_arguments || is_one {
+    if property != Property::Race || sizes.block.contains(&None) || is_one {
         return None;
     }
     let mut run = run(kernel.form, sizes).ok()?;
@@ -176,11 +187,11 @@ fn two_threads(
         let Some(meeting) = meeting else { continue };
         let left = end.saturating_duration_since(Instant::now());
         let way = Way::Alone(apart);
-        let Ok((launch, answer)) = exact(kernel, property, sizes, &meeting, (way, left)) else {
+        let Ok(found) = exact(kernel, property, sizes, &meeting, (way, left)) else {
             continue;
         };
-        if happens(property, &answer) {
-            return Some((launch, Box::new(answer)));
+        if happens(property, &found.answer) {
+            return Some(found);
         }
     }
     None
@@ -320,14 +331,14 @@ enum Way<'a> {
     Short(&'a Apart),
 }
 
-/// Decides a launch exactly; with the answer, the launch in words.
+/// Decides a launch exactly.
 fn exact(
     kernel: Kernel<'_>,
     property: Property,
     sizes: Sizes,
     meeting: &Meeting,
     (way, time): (Way<'_>, Duration),
-) -> Result<(String, verdict::Answer), String> {
+) -> Result<ExactLaunch, String> {
     let [block, grid] = [sizes.block, sizes.grid].map(|all| all.map(|n| n.unwrap_or(1)));
     let dimensions = kernel.form.range.dimensions();
     let global = [0, 1, 2].map(|d| block[d] * grid[d]);
@@ -356,9 +367,13 @@ fn exact(
         if left.is_zero() {
             break;
         }
-        let answer = launched(kernel, property, launch(most), (way, object), left)?;
+        let (answer, test) = launched(kernel, property, launch(most), (way, object), left)?;
         let open = answer.verdict.reason().is_some();
-        last = Ok((text.clone(), answer));
+        last = Ok(ExactLaunch {
+            launch: text.clone(),
+            answer,
+            test,
+        });
         if !open {
             break;
         }
@@ -416,9 +431,13 @@ fn launched(
     launch: Launch,
     (way, object): (Way<'_>, &str),
     time: Duration,
-) -> Result<verdict::Answer, String> {
+) -> Result<(verdict::Answer, LitmusTest), String> {
     let form = kernel.form;
-    let mut test = at(kernel.name, kernel.bytes, &form.test.name, launch)
+    let read = match kernel.source {
+        Some(test) => of_source_at(test, &launch),
+        None => at(kernel.name, kernel.bytes, &form.test.name, launch),
+    };
+    let mut test = read
         .map_err(|errors| errors.first().map_or(String::new(), |d| d.message.clone()))?
         .ok_or("the kernel cannot be read with a small launch")?;
     match way {
@@ -447,7 +466,8 @@ fn launched(
         Property::Divergence => session.undefined(),
     };
     let answer = answer.ok_or_else(|| format!("the model `{name}` has no answer for it"))?;
-    Ok(answer)
+    drop(session);
+    Ok((answer, test))
 }
 
 fn sizes_text(sizes: [u64; 3]) -> String {

@@ -17,7 +17,7 @@ fn cuda(memory: &str, launch: &str, code: &str) -> String {
 
 /// The kernel as it is proved, and without its barrier number `nth` refuted.
 fn both(memory: &str, kernel: &str, code: &str, nth: usize) {
-    never(&cuda(memory, kernel, code), false, Proved::EveryInput);
+    never(&cuda(memory, kernel, code), false, Proved::EveryContent);
     let dropped = without(code, "__syncthreads();", nth);
     races(&cuda(memory, kernel, &dropped), false);
 }

@@ -14,7 +14,7 @@ fn opencl(memory: &str, code: &str) -> String {
 
 /// The kernel is proved, and without the `nth` of its barriers refuted.
 fn both(memory: &str, code: &str, nth: usize) {
-    never(&opencl(memory, code), false, Proved::EveryInput);
+    never(&opencl(memory, code), false, Proved::EveryContent);
     let dropped = without(code, "barrier(CLK_LOCAL_MEM_FENCE);", nth);
     races(&opencl(memory, &dropped), false);
 }
@@ -46,7 +46,7 @@ fn a_fence_of_other_memory_orders_nothing() {
         "CLK_LOCAL_MEM_FENCE",
         "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE",
     );
-    never(&opencl(ARRAYS, &both), false, Proved::EveryInput);
+    never(&opencl(ARRAYS, &both), false, Proved::EveryContent);
 }
 
 #[test]

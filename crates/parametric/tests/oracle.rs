@@ -10,6 +10,7 @@ use std::time::Duration;
 use cat::model::load_shipped;
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits as ExactLimits};
+use parametric::decide::Part;
 use parametric::{Answer, Kernel, Limits, Property, decide};
 use verdict::Verdict;
 use why::Session;
@@ -189,7 +190,27 @@ impl Generator {
     }
 }
 
-fn kernel(seed: u64) -> String {
+/// The launch of a kernel: blocks, threads of a block, and its argument.
+#[derive(Clone, Copy)]
+struct KernelSize {
+    grid: u64,
+    block: u64,
+    n: u64,
+}
+
+impl KernelSize {
+    fn random(random: &mut Random) -> KernelSize {
+        let grid = 1 + random.below(3);
+        KernelSize {
+            grid,
+            block: 1 + random.below(if grid == 1 { 8 } else { 4 }),
+            n: random.below(9),
+        }
+    }
+}
+
+/// The code of a kernel, and a launch.
+fn kernel(seed: u64) -> (String, KernelSize, Random) {
     let mut generator = Generator {
         random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         text: String::new(),
@@ -201,15 +222,17 @@ fn kernel(seed: u64) -> String {
     for _ in 0..2 + generator.random.below(4) {
         generator.statement();
     }
-    let grid = 1 + generator.random.below(3);
-    let block = 1 + generator.random.below(if grid == 1 { 8 } else { 4 });
-    let n = generator.random.below(9);
+    let size = KernelSize::random(&mut generator.random);
+    (generator.text, size, generator.random)
+}
+
+fn file(seed: u64, code: &str, size: KernelSize) -> String {
+    let KernelSize { grid, block, n } = size;
     format!(
         "name = \"k{seed}\"\ndialect = \"cuda\"\n[memory]\ng = {{ type = \"int\", size = 16 }}\n\
          h = {{ type = \"int\", size = 16 }}\n[kernel]\ngrid = {grid}\nblock = {block}\n\
          regs = {{ n = {n} }}\ncode = '''\n__shared__ int s[16];\nint n;\nint t = threadIdx.x;\n\
-         int b = blockIdx.x;\nint i = blockIdx.x * blockDim.x + threadIdx.x;\nint x = 0;\n{}'''\n",
-        generator.text
+         int b = blockIdx.x;\nint i = blockIdx.x * blockDim.x + threadIdx.x;\nint x = 0;\n{code}'''\n"
     )
 }
 
@@ -237,38 +260,44 @@ fn exact(text: &str, property: Property) -> Option<bool> {
     }
 }
 
+fn number(name: &str, otherwise: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+}
+
+const LIMITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(3));
+
+/// What the engine says of a kernel.
+fn said(text: &str, property: Property, any: bool, limits: &Limits) -> Answer {
+    let forms = front::litmus::form::forms("kernel.toml", text.as_bytes());
+    let forms = forms.unwrap_or_else(|errors| panic!("{text}\n{errors:#?}"));
+    let kernel = Kernel {
+        form: &forms[0],
+        name: "kernel.toml",
+        bytes: text.as_bytes(),
+        source: None,
+    };
+    decide(kernel, property, any, limits)
+}
+
 #[test]
 fn no_race_is_missed() {
-    let count = std::env::var("FENCEPOST_KERNELS").ok();
-    let count: u64 = count.and_then(|n| n.parse().ok()).unwrap_or(40);
-    let first: u64 = std::env::var("FENCEPOST_SEED")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(1);
-    let limits = Limits {
-        question: Duration::from_millis(500),
-        answer: Duration::from_secs(3),
-        ..Limits::default()
-    };
+    let (count, first) = (number("FENCEPOST_KERNELS", 40), number("FENCEPOST_SEED", 1));
     let mut tally = std::collections::BTreeMap::<String, u32>::new();
     for seed in first..first + count {
-        let text = kernel(seed);
-        let forms = front::litmus::form::forms("kernel.toml", text.as_bytes());
-        let forms = forms.unwrap_or_else(|errors| panic!("{text}\n{errors:#?}"));
+        let (code, size, mut random) = kernel(seed);
+        let text = file(seed, &code, size);
+        // To try a suspicion takes most of the time.
+        let limits = Limits {
+            question: LIMITS.0,
+            answer: LIMITS.1,
+            tries: seed % 10 == 0,
+            ..Limits::default()
+        };
         for property in [Property::Race, Property::Divergence] {
             let truth = exact(&text, property);
             for any in [false, true] {
-                let kernel = Kernel {
-                    form: &forms[0],
-                    name: "kernel.toml",
-                    bytes: text.as_bytes(),
-                };
-                // To try a suspicion takes most of the time.
-                let limits = Limits {
-                    tries: seed % 10 == 0,
-                    ..limits
-                };
-                let answer = decide(kernel, property, any, &limits);
+                let answer = said(&text, property, any, &limits);
                 let word = match &answer {
                     Answer::Never { .. } => "never",
                     Answer::Happens { .. } => "happens",
@@ -277,10 +306,65 @@ fn no_race_is_missed() {
                 };
                 let key = format!("{property:?} any={any} {word} {truth:?}");
                 *tally.entry(key).or_default() += 1;
-                let wrong = matches!(answer, Answer::Never { .. }) && truth == Some(true);
+                let is_never = matches!(answer, Answer::Never { .. });
+                let wrong = is_never && truth == Some(true);
                 assert!(!wrong, "{property:?} any={any}\n{text}\n{answer:?}");
+                // A proof for every launch holds in others, too.
+                for _ in 0..if is_never && any { 2 } else { 0 } {
+                    let other = file(seed, &code, KernelSize::random(&mut random));
+                    let truth = exact(&other, property);
+                    assert!(truth != Some(true), "{property:?}\n{other}\n{answer:?}");
+                }
             }
         }
     }
     println!("{tally:#?}");
+}
+
+/// Kernels that race, of two blocks or of one, and what no proof may be made without.
+const NEEDS: [(Part, u64, &str); 5] = [
+    (Part::Grid, 2, "g[t] = b;\n"),
+    (Part::Scopes, 2, "atomicAdd_block(&g[0], 1);\n"),
+    (
+        Part::Exits,
+        1,
+        "if (t == 0) { s[0] = 7; return; }\n__syncthreads();\nx += s[0];\n",
+    ),
+    (
+        Part::Together,
+        1,
+        "if (t == 0) __syncthreads();\nif (t == 0) s[0] = 1; else x += s[0];\n",
+    ),
+    (
+        Part::Iterations,
+        1,
+        "for (int k = 0; k < n; k++) s[t + k] = t;\n",
+    ),
+];
+
+/// Each part of the argument is needed: without it, a kernel is called race-free that races.
+#[test]
+fn each_part_of_the_argument_is_needed() {
+    for (part, grid, code) in NEEDS {
+        let size = KernelSize {
+            grid,
+            block: 2,
+            n: 2,
+        };
+        let text = file(0, code, size);
+        assert_eq!(exact(&text, Property::Race), Some(true), "{text}");
+        let never = |without: Option<Part>| {
+            let limits = Limits {
+                question: Duration::from_secs(20),
+                answer: Duration::from_secs(60),
+                tries: false,
+                without,
+                ..Limits::default()
+            };
+            let answer = said(&text, Property::Race, false, &limits);
+            matches!(answer, Answer::Never { .. })
+        };
+        assert!(!never(None), "{text}");
+        assert!(never(Some(part)), "{part:?} is not needed for\n{text}");
+    }
 }

@@ -15,7 +15,7 @@ fn both(memory: &str, launch: &str, code: &str, nth: usize) {
     never(
         &kernel("ptx", memory, launch, code),
         false,
-        Proved::EveryInput,
+        Proved::EveryContent,
     );
     let dropped = without(code, "bar.sync \t0;", nth);
     races(&kernel("ptx", memory, launch, &dropped), false);
@@ -194,7 +194,7 @@ $L__BB0_1:
     never(
         &kernel("ptx", ARRAYS, &launch, &code),
         false,
-        Proved::EveryInput,
+        Proved::EveryContent,
     );
     let wrong = code.replace("+4096", "+4092");
     races(&kernel("ptx", ARRAYS, &launch, &wrong), false);

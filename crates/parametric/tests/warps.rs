@@ -27,7 +27,7 @@ fn may_part(text: &str) {
 #[test]
 fn a_warp() {
     let code = "s[t] = a[i];\n__syncwarp();\nr[i] = s[t ^ 1];";
-    never(&cuda(code), false, Proved::EveryInput);
+    never(&cuda(code), false, Proved::EveryContent);
     races(&cuda(&without(code, "__syncwarp();", 0)), false);
     // The other thread is of another warp.
     races(&cuda(&code.replace("t ^ 1", "t ^ 32")), false);
@@ -36,23 +36,23 @@ fn a_warp() {
 #[test]
 fn a_mask() {
     let code = "if (lane < 16) {\ns[t] = a[i];\n__syncwarp(0xffff);\nr[i] = s[t ^ 8];\n}";
-    never(&cuda(code), false, Proved::EveryInput);
+    never(&cuda(code), false, Proved::EveryContent);
     races(&cuda(&without(code, "__syncwarp(0xffff);", 0)), false);
     // Lanes 16 to 31 wait for each other, and so do lanes 0 to 15.
     let both = "s[t] = a[i];
 if (lane < 16) __syncwarp(0xffff); else __syncwarp(0xffff0000);
 r[i] = s[t ^ 8];";
-    never(&cuda(both), false, Proved::EveryInput);
+    never(&cuda(both), false, Proved::EveryContent);
     races(&cuda(&both.replace("t ^ 8", "t ^ 16")), false);
 }
 
 #[test]
 fn lanes_part() {
     let code = "if (lane < 16) __syncwarp(0xffff);";
-    never(&cuda(code), false, Proved::EveryInput);
+    never(&cuda(code), false, Proved::EveryContent);
     may_part(&cuda(&code.replace("0xffff", "")));
     let code = "if (t < 512) r[i] = __shfl_xor_sync(0xffffffff, a[i], 1);\n__syncthreads();";
-    never(&cuda(code), false, Proved::EveryInput);
+    never(&cuda(code), false, Proved::EveryContent);
     may_part(&cuda(&code.replace("t < 512", "t % 2 == 0")));
 }
 
@@ -67,7 +67,7 @@ if (t < 32) {
   for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffff, v, d);
   if (t == 0) r[blockIdx.x] = v;
 }";
-    never(&cuda(code), false, Proved::EveryInput);
+    never(&cuda(code), false, Proved::EveryContent);
     races(&cuda(&without(code, "__syncthreads();", 0)), false);
 }
 
@@ -86,7 +86,7 @@ for (int k = t / 32; k < n; k += blockDim.x / 32) {
         let launch = "[kernel]\nregs = { n = 64 }";
         cuda(code).replace("[kernel]", launch)
     };
-    never(&text(code), false, Proved::EveryInput);
+    never(&text(code), false, Proved::EveryContent);
     races(&text(&without(code, "__syncwarp();", 0)), false);
     races(&text(&without(code, "__syncwarp();", 1)), false);
 }
@@ -109,7 +109,7 @@ fn in_ptx() {
 \tret;";
     let memory = "s = { type = \"u32\", size = 1024, space = \"shared\" }";
     let text = |code: &str| kernel("ptx", memory, LAUNCH, code);
-    never(&text(code), false, Proved::EveryInput);
+    never(&text(code), false, Proved::EveryContent);
     races(&text(&without(code, "bar.warp.sync \t-1;", 0)), false);
     let half = code.replace("bar.warp.sync \t-1", "bar.warp.sync \t0xffff");
     // Lanes 16 to 31 are not named.

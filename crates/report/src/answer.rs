@@ -12,7 +12,7 @@ use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, PairObject, UndefinedKeys};
 use super::{AnswerLine, Comparison, OutcomeTable, PartOf, UnmetReading};
 use diag::SourceLine;
-use verdict::{Dependence, Finding, Outcome, Outcomes, Property, Reason, Unwritten};
+use verdict::{Dependence, Finding, Launches, Outcome, Outcomes, Property, Reason, Unwritten};
 
 /// One answer; fields in the order of the keys.
 #[derive(Serialize)]
@@ -74,6 +74,20 @@ struct AnswerObject<'a> {
     /// Of a kernel of a source file: its launch.
     #[serde(skip_serializing_if = "Option::is_none")]
     launch: Option<&'a str>,
+    /// Of a kernel: how far the answer goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proved: Option<&'a str>,
+    /// Of launches that were tried: the most blocks, and the most threads of a block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    up_to: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    assumed: &'a [String],
+    /// The lines that a proof could not separate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<[u32; 2]>,
+    /// Why nothing is said of other launches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_proved: Option<&'a str>,
     /// Always the last key: `merge` removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<&'a PartOf>,
@@ -218,6 +232,7 @@ fn outcomes(list: &Outcomes) -> Vec<OutcomeObject<'_>> {
 
 fn object(line: &AnswerLine) -> AnswerObject<'_> {
     let answer = &line.answer;
+    let reach = answer.reach.as_deref();
     AnswerObject {
         path: &line.path,
         test: &line.test,
@@ -254,6 +269,16 @@ fn object(line: &AnswerLine) -> AnswerObject<'_> {
         events: line.ms.and(answer.events),
         unwritten: answer.unwritten.iter().map(unwritten).collect(),
         launch: line.kernel.as_ref().map(|kernel| kernel.launch.as_str()),
+        proved: reach.map(|reach| reach.launches.word()),
+        up_to: reach.and_then(|reach| match reach.launches {
+            Launches::Tried(up_to) => Some(up_to),
+            _ => None,
+        }),
+        assumed: reach.map_or(&[], |reach| &reach.assumed),
+        lines: reach
+            .and_then(|reach| reach.lines.as_ref())
+            .map(|lines| lines.each_ref().map(|line| line.number)),
+        not_proved: reach.and_then(|reach| reach.open.as_deref()),
         part: line.part.as_ref(),
     }
 }

@@ -22,6 +22,8 @@ pub struct KernelAnswer {
     pub found: Vec<Diagnostic>,
     /// Remarks on the launch.
     pub notes: Vec<String>,
+    /// What the answer says of other launches and inputs.
+    pub beyond: Option<String>,
 }
 
 /// The origin of a launch.
@@ -55,6 +57,8 @@ struct Tally {
     launch: String,
     origin: LaunchSource,
     notes: Vec<String>,
+    /// What the answers say of other launches.
+    beyond: Vec<String>,
     race: Option<&'static str>,
     /// The name of undefined behaviour other than a race; `Some(None)`: it has none.
     misuse: Option<Option<String>>,
@@ -75,12 +79,19 @@ impl Kernels {
             launch: answer.launch.clone(),
             origin: answer.origin,
             notes: answer.notes.clone(),
+            beyond: Vec::new(),
             race: None,
             misuse: None,
             hangs: None,
             undecided: false,
             outside: false,
         });
+        if answer.origin == LaunchSource::Smaller && tally.origin != LaunchSource::Smaller {
+            tally.origin = LaunchSource::Smaller;
+            tally.launch.clone_from(&answer.launch);
+            tally.notes.clone_from(&answer.notes);
+        }
+        tally.beyond.extend(answer.beyond.clone());
         let verdict = &line.answer.verdict;
         let outside = verdict.reason().is_some() && !answer.found.is_empty();
         tally.outside |= outside;
@@ -103,6 +114,9 @@ impl Kernels {
                 });
                 tally.misuse = Some(name);
             }
+            (Property::Divergence, Verdict::Divergent) => {
+                tally.misuse = Some(Some("barrier divergence".to_owned()));
+            }
             (Property::Liveness(_), verdict) => tally.hangs = Some(*verdict == Verdict::Hangs),
             _ => {}
         }
@@ -118,6 +132,7 @@ impl Kernels {
             if tally.origin == LaunchSource::Chosen || smaller {
                 lines.push(format!("launch chosen: {}", tally.launch));
             }
+            lines.extend(tally.beyond.iter().cloned());
         }
         lines.dedup();
         lines
@@ -256,7 +271,7 @@ impl AnswerLine {
     /// Whether the answer finds fault with a program of which nothing is expected.
     pub(super) fn fault_status(&self) -> Option<QueryStatus> {
         let bad = match self.answer.verdict {
-            Verdict::Racy | Verdict::Hangs => true,
+            Verdict::Racy | Verdict::Hangs | Verdict::Divergent => true,
             // The answer about races tells of a race.
             Verdict::Undefined => self.answer.fault.as_ref().is_none_or(|fault| !fault.race),
             // The kernel has another error, and the question stays open.

@@ -36,6 +36,8 @@ pub enum Property {
     Race,
     /// Does some consistent execution raise one of the model's other flags (undefined behaviour)?
     Undefined,
+    /// Can threads of a block part before a barrier of all of them?
+    Divergence,
     /// Does every execution end under the named progress model?
     Liveness(String),
 }
@@ -46,6 +48,7 @@ impl fmt::Display for Property {
             Property::Reachability => f.write_str("reachability"),
             Property::Race => f.write_str("race"),
             Property::Undefined => f.write_str("undefined"),
+            Property::Divergence => f.write_str("divergence"),
             Property::Liveness(progress) => write!(f, "liveness:{progress}"),
         }
     }
@@ -66,6 +69,10 @@ pub enum Verdict {
     Undefined,
     /// Undefined: no execution is undefined.
     Defined,
+    /// Divergence: some threads of a block come to a barrier, and others never do.
+    Divergent,
+    /// Divergence: all threads of a block come to its barriers together.
+    Uniform,
     /// Liveness: some fair execution never ends.
     Hangs,
     /// Liveness: all fair executions end.
@@ -99,6 +106,8 @@ impl Verdict {
             Verdict::RaceFree => "race-free",
             Verdict::Undefined => "undefined",
             Verdict::Defined => "defined",
+            Verdict::Divergent => "divergent",
+            Verdict::Uniform => "uniform",
             Verdict::Hangs => "hangs",
             Verdict::Terminates => "terminates",
             Verdict::Undecided(_) => "undecided",
@@ -168,6 +177,64 @@ pub struct Answer {
     /// Reads that can observe memory before any write to it.
     #[serde(default)]
     pub unwritten: Vec<Unwritten>,
+    /// Of a kernel: how far the answer goes.
+    #[serde(default)]
+    pub reach: Option<Box<Reach>>,
+}
+
+/// How far an answer about a kernel goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reach {
+    /// The launches and inputs that it holds for.
+    pub launches: Launches,
+    /// What was assumed.
+    pub assumed: Vec<String>,
+    /// The two lines that a proof could not separate.
+    pub lines: Option<[SourceLine; 2]>,
+    /// Why nothing is said of other launches.
+    pub open: Option<String>,
+}
+
+/// Launches and inputs of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Launches {
+    /// Every launch, with every input.
+    Every,
+    /// All launches of one size, with every input.
+    Size,
+    /// One launch with its arguments, and every content of memory.
+    Arguments,
+    /// One launch, with its inputs.
+    One,
+    /// Those that were tried: up to so many blocks, of so many threads.
+    Tried([u64; 2]),
+}
+
+impl Launches {
+    /// The word that result lines print.
+    pub fn word(self) -> &'static str {
+        match self {
+            Launches::Every => "every-launch",
+            Launches::Size | Launches::Arguments => "every-input",
+            Launches::One => "launch",
+            Launches::Tried(_) => "tried",
+        }
+    }
+}
+
+impl fmt::Display for Launches {
+    /// Behind `for`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Launches::Every => f.write_str("every launch and every input"),
+            Launches::Size => f.write_str("every input of launches of this size"),
+            Launches::Arguments => f.write_str("this launch and every content of memory"),
+            Launches::One => f.write_str("this launch with these inputs"),
+            Launches::Tried([blocks, threads]) => {
+                write!(f, "launches of up to {blocks} blocks of {threads} threads")
+            }
+        }
+    }
 }
 
 /// A read that can observe memory before any write to it, where the initial value is unknown.
@@ -253,6 +320,7 @@ impl Answer {
             events: None,
             remarks: Vec::new(),
             unwritten: Vec::new(),
+            reach: None,
         }
     }
 
@@ -296,8 +364,11 @@ pub type EngineName = &'static str;
 /// The engine name of an answer from a run of the executor.
 pub const EXECUTOR: EngineName = "executor";
 
+/// The engine name of an answer for launches of any size.
+pub const PARAMETRIC: EngineName = "parametric";
+
 /// All engine names that answers can have.
-const ENGINES: [&str; 5] = ["symbolic", "sat", "enumerate", "both", EXECUTOR];
+const ENGINES: [&str; 6] = ["symbolic", "sat", "enumerate", "both", EXECUTOR, PARAMETRIC];
 
 fn engine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EngineName, D::Error> {
     let name = String::deserialize(deserializer)?;

@@ -96,6 +96,9 @@ pub enum Reason {
     /// The model cannot express it.
     #[error("not in this model: {0}")]
     NotInModel(String),
+    /// Neither a proof for launches of this size was found, nor an execution.
+    #[error("not proved: {0}")]
+    NotProved(String),
     /// Fencepost does not support it.
     #[error("not supported: {0}")]
     Unsupported(String),

@@ -65,8 +65,9 @@ mod tests {
     use super::*;
     use verdict::hang::Wait;
     use verdict::{
-        Change, Definedness, Dependence, Ending, Explanation, Fault, FaultEvent, RacingPair,
-        RacingPairs, Remedy, Seat, Style, ThreadEnd, Unwritten, Verdict, Witness, WitnessEvent,
+        Change, Definedness, Dependence, Ending, Explanation, Fault, FaultEvent, Launches,
+        RacingPair, RacingPairs, Reach, Remedy, Seat, Style, ThreadEnd, Unwritten, Verdict,
+        Witness, WitnessEvent,
     };
 
     /// An answer with a value in every field.
@@ -159,6 +160,12 @@ mod tests {
                 text: "i".into(),
                 memory: "x".into(),
             }],
+            reach: Some(Box::new(Reach {
+                launches: Launches::Tried([2, 4]),
+                assumed: vec!["a".into()],
+                lines: Some([3.into(), 4.into()]),
+                open: Some("o".into()),
+            })),
         }
     }
 

@@ -12,7 +12,7 @@ use program::litmus::LitmusTest;
 use super::read::is_litmus;
 use super::reading::Reading;
 pub use super::reading::{Form, Launch};
-use super::toml;
+use super::{source, toml};
 
 /// Reads the kernels of a file; none, where its tests are lists of threads or host programs.
 ///
@@ -48,6 +48,32 @@ pub fn at(
     match sink.errors() {
         0 => Ok(tests.into_iter().next()),
         _ => Err(sink.into_diagnostics()),
+    }
+}
+
+/// Reads the kernel of a source file that a test was made of; `None`: it has no form, as it has a
+/// cluster.
+///
+/// # Errors
+/// What is wrong with the file, or cannot be said for all threads at once.
+pub fn of_source(test: &LitmusTest) -> Result<Option<Form>, Vec<Diagnostic>> {
+    match &test.launch {
+        Some(launch) => source::form(launch, test.program.dialect, &test.file),
+        None => Ok(None),
+    }
+}
+
+/// Reads a kernel of a source file with another launch.
+///
+/// # Errors
+/// What is wrong with the file, or with the launch.
+pub fn of_source_at(
+    test: &LitmusTest,
+    launch: &Launch,
+) -> Result<Option<LitmusTest>, Vec<Diagnostic>> {
+    match &test.launch {
+        Some(own) => source::at(own, test.program.dialect, &test.file, launch),
+        None => Ok(None),
     }
 }
 

@@ -20,7 +20,7 @@ use self::accesses::{Accesses, address, mentions, words};
 use self::binding::{
     BYTES, Binding, FORM, First, MOST_BYTES, Made, WORD, bind, of_buffer, of_type, rounded,
 };
-use super::toml::{Code, Made as TestParts, UNKNOWN, read_made};
+use super::toml::{Code, Made as TestParts, UNKNOWN, form_made, read_made};
 use super::write::{fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Initial, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
@@ -1026,20 +1026,55 @@ impl Source {
         inputs: &BTreeSet<String>,
     ) -> Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>> {
         let draft = self.draft(Some(kernel), launch, (&BTreeMap::new(), inputs))?;
-        let (test, warnings) = self.in_place(&draft, at)?;
-        let mut part = parts_of_words(&test.program);
-        part.retain(|name, _| draft.order.contains(name));
-        if part.is_empty() {
-            return Ok((test, warnings));
+        let (test, warnings) = self.in_place(&draft, at, &read_made)?;
+        match self.draft_in_parts(&draft, &test.program, (kernel, launch), inputs)? {
+            None => Ok((test, warnings)),
+            Some(draft) => self.in_place(&draft, at, &read_made),
         }
-        self.in_place(&self.draft(Some(kernel), launch, (&part, inputs))?, at)
     }
 
-    fn in_place(
+    /// The same, read in another way.
+    ///
+    /// # Errors
+    /// All that is wrong with the kernel and its launch.
+    pub(super) fn placed_as<T>(
+        &self,
+        (kernel, at): (&str, Span),
+        launch: &Launch,
+        inputs: &BTreeSet<String>,
+        read: &dyn Fn(&TestParts<'_>, &mut Sink) -> Option<T>,
+    ) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let draft = self.draft(Some(kernel), launch, (&BTreeMap::new(), inputs))?;
+        let (form, _) = self.in_place(&draft, at, &form_made)?;
+        let program = &form.test.program;
+        let in_parts = self.draft_in_parts(&draft, program, (kernel, launch), inputs)?;
+        self.in_place(&in_parts.unwrap_or(draft), at, read)
+    }
+
+    /// A draft whose buffers have the parts that atomic accesses take together; `None`: there are
+    /// none.
+    fn draft_in_parts(
+        &self,
+        draft: &KernelDraft,
+        program: &Program,
+        (kernel, launch): (&str, &Launch),
+        inputs: &BTreeSet<String>,
+    ) -> Result<Option<KernelDraft>, Vec<Diagnostic>> {
+        let mut part = parts_of_words(program);
+        part.retain(|name, _| draft.order.contains(name));
+        if part.is_empty() {
+            return Ok(None);
+        }
+        let draft = self.draft(Some(kernel), launch, (&part, inputs))?;
+        Ok(Some(draft))
+    }
+
+    fn in_place<T>(
         &self,
         draft: &KernelDraft,
         at: Span,
-    ) -> Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>> {
+        read: &dyn Fn(&TestParts<'_>, &mut Sink) -> Option<T>,
+    ) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
         let mut code = MappedText::opaque(&draft.files, at);
         for (range, start) in &draft.places {
             code.push_verbatim(&draft.code[range.clone()], *start);
@@ -1050,7 +1085,7 @@ impl Source {
             head: &head,
             code: Code::Ptx(code),
         };
-        let test = read_made(&made, &mut sink).filter(|_| sink.errors() == 0);
+        let test = read(&made, &mut sink).filter(|_| sink.errors() == 0);
         match test {
             Some(test) => Ok((test, sink.into_diagnostics())),
             None => Err(sink.into_diagnostics()),

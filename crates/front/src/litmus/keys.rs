@@ -101,6 +101,7 @@ pub const PROPERTIES: &[&str] = &[
     "reachability",
     "race",
     "undefined",
+    "divergence",
     "liveness:fair",
     "liveness:hsa",
     "liveness:hsa-obe",

@@ -38,6 +38,7 @@ pub use bless::bless;
 pub use condition::parse_prop;
 pub use fronts::{dialects, printed};
 pub use keys::PROPERTIES;
+pub use places::MAX_THREADS;
 pub use read::{FileKind, TestFile, parse, read, read_path, read_with};
 pub use respell::{Splice, respelled};
 pub use schema::schema;

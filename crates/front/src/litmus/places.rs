@@ -4,7 +4,7 @@ use crate::isa::clike::Coordinates;
 use program::{NdRange, Place, SubGroups, WorkItem};
 
 /// The maximum number of threads in a test.
-pub(super) const MAX_THREADS: usize = 4096;
+pub const MAX_THREADS: usize = 4096;
 
 /// The layout of a kernel's threads on a device.
 #[derive(Clone, Copy, Debug)]

@@ -12,6 +12,7 @@ fn with_kernel<T>(text: &str, f: impl FnOnce(Kernel<'_>) -> T) -> T {
         form: &forms[0],
         name: "kernel.toml",
         bytes: text.as_bytes(),
+        source: None,
     })
 }
 

@@ -19,7 +19,7 @@ use diag::{SourceFile, Span};
 use indexmap::IndexMap;
 
 use crate::options::Setting;
-use crate::{BinOp, CmpOp, LocId, Program, RegId, ThreadId, Ty};
+use crate::{BinOp, CmpOp, LocId, Program, RegId, ThreadId, Ty, WorkItem};
 
 /// The largest loop bound.
 pub const MAX_BOUND: u32 = 1000;
@@ -87,6 +87,25 @@ pub struct KernelLaunch {
     pub arguments: Vec<String>,
     /// Values of constants that were given.
     pub constants: BTreeMap<String, i64>,
+    /// The launch before it was made smaller.
+    pub given: GivenLaunch,
+    /// The threads that run; `None`: all.
+    pub threads: Option<Vec<WorkItem>>,
+}
+
+/// A launch of any size.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct GivenLaunch {
+    /// The launch as it can be written.
+    pub text: String,
+    /// Blocks, by dimension.
+    pub grid: Vec<u32>,
+    /// Threads per block, by dimension.
+    pub block: Vec<u32>,
+    /// The numbers that it gives to the kernel, by parameter.
+    pub numbers: Vec<(String, i64)>,
+    /// Whether the file or the command line gives the arguments.
+    pub has_arguments: bool,
 }
 
 /// Where a launch comes from.

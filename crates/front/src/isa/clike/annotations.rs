@@ -1,5 +1,5 @@
 //! Lowers the annotations of verifiers in kernels, as GPUVerify has them: preconditions, assertions
-//! and invariants.
+//! and invariants; and what code tells compilers to assume.
 //!
 //! # Sources
 //! - GPUVerify, *Specifying preconditions, loop invariants, assertions*; `annotations.h` of its
@@ -8,7 +8,8 @@
 //! # Where we differ
 //! - An annotation about the accesses of threads, such as `__write_implies`, describes a proof.
 //!   Fencepost warns that it does not check an invariant made of them, and refuses an assertion.
-//! - A precondition of a kernel that the launch breaks is an error.
+//! - A precondition of a kernel that the launch breaks is an error. Of a kernel for every launch,
+//!   threads stop in front of it.
 //! - Reads of memory in an annotation are accesses of the program.
 
 use super::ast::{Expr as Tree, ExprKind};
@@ -34,6 +35,7 @@ const CLAIMS: &[(&str, Claim)] = &[
     ("__requires", Claim::Required),
     ("__global_requires", Claim::Required),
     ("__assume", Claim::Assumed),
+    ("__builtin_assume", Claim::Asserted),
     ("__assert", Claim::Asserted),
     ("__global_assert", Claim::Asserted),
     ("__invariant", Claim::Invariant),
@@ -164,6 +166,11 @@ impl Lowering<'_, '_> {
             _ => None,
         });
         let of_kernel = self.frames.is_empty();
+        // A launch that is left open has threads that stop where it does not hold.
+        if self.env.places_are_registers {
+            drop(self.function(&ASSERTION, tree, std::slice::from_ref(holds), None));
+            return;
+        }
         match (claim, known) {
             (_, Some(truth)) if truth != 0 => {}
             (Claim::Required, Some(_)) if of_kernel => {

@@ -283,6 +283,10 @@ impl Lowering<'_, '_> {
         }
         let changed = changes(body, word, &|range| self.str(range));
         if let Some(Binding::Register(given)) = self.scopes.find(word).cloned() {
+            // Any launch may give any value of the type.
+            if let (true, Some(ty)) = (self.env.places_are_registers, of.ty.word()) {
+                self.regs[usize::from(given.reg.0)].ty = ty;
+            }
             let value = self.given_value(given.reg, &given.of.ty);
             let expr = self.assignable(&value, &of.ty, name);
             if self.addressed.contains(word) {
@@ -401,9 +405,10 @@ impl Lowering<'_, '_> {
         self.of_location(loc)
     }
 
-    /// The value that the test gave a register.
+    /// The value that the test gave a register. Launches that are left open give others.
     fn given_value(&self, reg: program::RegId, ty: &Type) -> Value {
         let expr = match self.initial(reg) {
+            Init::Int(_) if self.env.places_are_registers => Expr::Reg(reg),
             Init::Int(v) => Expr::Const(v),
             Init::Unknown => Expr::Const(0),
             Init::Address { loc, index } => shifted(

@@ -92,6 +92,8 @@ pub struct Bound {
     pub parameter: String,
     /// The constant that it is compared with; `None`: the other side is not constant.
     pub constant: Option<i64>,
+    /// Of a precondition: how it compares with the constant.
+    pub required: Option<CmpOp>,
 }
 
 /// Words that give the number of a thread.
@@ -365,7 +367,7 @@ impl Unit {
         let mut found = Vec::new();
         for stmt in self.stmts.iter().chain(&kernel.body) {
             shared(stmt, &mut sizes);
-            stmt.each_expr(&mut |tree| self.bounds(tree, &mut found));
+            stmt.each_expr(&mut |tree| self.bounds(tree, false, &mut found));
         }
         let parameters: Vec<&str> = kernel
             .params
@@ -377,21 +379,27 @@ impl Unit {
         traits
     }
 
-    /// The comparisons of names in an expression.
-    fn bounds(&self, tree: &Tree, found: &mut Vec<Bound>) {
+    /// The comparisons of names in an expression, `required`: of a precondition.
+    fn bounds(&self, tree: &Tree, required: bool, found: &mut Vec<Bound>) {
+        let text = |range: &std::ops::Range<usize>| &self.text.as_str()[range.clone()];
+        let required = match &tree.kind {
+            ExprKind::Call(name, _) => text(name).contains("requires"),
+            _ => required,
+        };
         if let ExprKind::Cmp(op, a, b) = &tree.kind {
-            for (name, other) in [(a, b), (b, a)] {
-                if let (ExprKind::Name, false) = (&name.kind, matches!(op, CmpOp::Ne)) {
+            for (name, other, op) in [(a, b, *op), (b, a, turned(*op))] {
+                if let (ExprKind::Name, true) = (&name.kind, required || op != CmpOp::Ne) {
                     found.push(Bound {
-                        parameter: self.text.as_str()[name.range.clone()].to_owned(),
+                        parameter: text(&name.range).to_owned(),
                         constant: number(other).map(|n| n as i64),
+                        required: required.then_some(op),
                     });
                 }
             }
         }
         tree.parts()
             .into_iter()
-            .for_each(|part| self.bounds(part, found));
+            .for_each(|part| self.bounds(part, required, found));
     }
 }
 
@@ -408,6 +416,17 @@ fn shared(stmt: &Stmt, f: &mut dyn FnMut(&Declarator, bool)) {
     }
 }
 
+/// A comparison with its sides exchanged.
+fn turned(op: CmpOp) -> CmpOp {
+    match op {
+        CmpOp::Lt => CmpOp::Gt,
+        CmpOp::Le => CmpOp::Ge,
+        CmpOp::Gt => CmpOp::Lt,
+        CmpOp::Ge => CmpOp::Le,
+        CmpOp::Eq | CmpOp::Ne => op,
+    }
+}
+
 /// The number that an expression of constants is.
 fn number(tree: &Tree) -> Option<u64> {
     match &tree.kind {
@@ -419,6 +438,7 @@ fn number(tree: &Tree) -> Option<u64> {
                 BinOp::Sub => a.checked_sub(b),
                 BinOp::Mul => a.checked_mul(b),
                 BinOp::Div => a.checked_div(b),
+                BinOp::Shl => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)),
                 _ => None,
             }
         }

@@ -7,7 +7,7 @@ use super::launch::{Buffer, Contents, Value};
 use crate::isa::clike::{KernelHead, KernelParameter};
 use diag::{Diagnostic, Span};
 use program::Class;
-use program::litmus::LaunchOrigin;
+use program::litmus::{GivenLaunch, LaunchOrigin};
 
 /// A kernel's launch, with a value for each parameter.
 #[derive(Clone, Debug)]
@@ -55,6 +55,18 @@ pub(super) struct Memory {
 }
 
 impl Bound {
+    /// Its sizes and numbers.
+    pub(super) fn given(&self) -> GivenLaunch {
+        let numbers = self.arguments.iter().filter(|a| a.of.is_none());
+        GivenLaunch {
+            text: self.text(),
+            grid: self.grid.clone(),
+            block: self.block.clone(),
+            numbers: numbers.map(|a| (a.parameter.clone(), a.number)).collect(),
+            has_arguments: true,
+        }
+    }
+
     /// Threads in all.
     pub(super) fn threads(&self) -> u64 {
         let all = self.grid.iter().chain(&self.block);

@@ -9,7 +9,7 @@
 //!   asynchronously, as each makes many events; a warp, if lanes hand each other values; one, if
 //!   the code does not tell threads apart; else four.
 //! - A number that a parameter is compared with decides on the parameter; else there are as many
-//!   elements as threads.
+//!   elements as threads. Preconditions that compare it with a number hold.
 //! - A buffer reaches as far as the launch accesses it, and begins with any values. It begins with
 //!   0 if the course of the program depends on them.
 
@@ -22,7 +22,7 @@ use crate::isa::clike::{KernelHead, KernelParameter};
 use program::extent::extents;
 use program::points::Points;
 use program::unknown::Unknowns;
-use program::{Init, LocId, LocationKind, Program};
+use program::{CmpOp, Init, LocId, LocationKind, Program};
 
 /// Threads in a warp.
 const WARP: u32 = 32;
@@ -80,11 +80,22 @@ pub(super) fn scalar(parameter: &KernelParameter, head: &KernelHead, width: i64)
     let mut bounds = head.traits.bounds.iter().filter(of).peekable();
     let constants: Vec<i64> = bounds.clone().filter_map(|b| b.constant).collect();
     let open = bounds.peek().is_none() || bounds.any(|b| b.constant.is_none());
-    match constants.first() {
+    let usual = match constants.first() {
         Some(&constant) if !open => constant.max(1),
         _ if parameter.type_name == "bool" => 1,
         _ => width,
-    }
+    };
+    let required = head.traits.bounds.iter().filter(of);
+    let required = required.filter_map(|b| b.required.zip(b.constant));
+    required.fold(usual, |value, (op, constant)| match op {
+        CmpOp::Eq => constant,
+        CmpOp::Ne if value == constant => constant + 1,
+        CmpOp::Ne => value,
+        CmpOp::Lt => value.min(constant - 1),
+        CmpOp::Le => value.min(constant),
+        CmpOp::Gt => value.max(constant + 1),
+        CmpOp::Ge => value.max(constant),
+    })
 }
 
 /// Gives buffers of unsaid length the length that their accesses need; whether some had none.

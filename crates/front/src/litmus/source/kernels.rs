@@ -8,7 +8,7 @@ use std::collections::btree_map::Entry;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::bind::{Bound, Memory, bind, bytes_of};
+use super::bind::{Argument, Bound, Memory, bind, bytes_of};
 use super::launch::Contents;
 use super::whole::{BoundProgram, ProgramOptions, ReadKernels};
 use super::{Options, SourceKind, WrittenLaunches, choose, head, launch, ptx, written};
@@ -16,7 +16,8 @@ use crate::isa::clike::host_main::{Constants, HostCode, ProgramTrace};
 use crate::isa::clike::{KernelHead, SourceUnit, Unit};
 use crate::litmus::fronts::language;
 use crate::litmus::kernel::Source;
-use crate::litmus::toml::{Code, Made, read_made};
+use crate::litmus::reading::{Form, Launch as OtherLaunch, Reading};
+use crate::litmus::toml::{Code, Made, form_made, read_made, read_made_as};
 use diag::{Diagnostic, MappedText, Sink, SourceFile, Span};
 use program::Dialect;
 use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
@@ -88,17 +89,11 @@ fn each(
     take: &mut dyn FnMut(MadeTest<'_>),
 ) {
     let file = sink.file().clone();
-    let kernels = match kind.dialect() {
-        Dialect::Ptx => match Source::read(&file.name, &file.text) {
-            Ok(source) => SourceKernels::Ptx(Rc::new(source)),
-            Err(wrong) => {
-                others.extend(wrong);
-                return;
-            }
-        },
-        dialect => {
-            let text = with_constants(&file, options);
-            SourceKernels::C(SourceUnit::read(text, language(dialect), sink), dialect)
+    let kernels = match SourceKernels::of(kind.dialect(), options, sink) {
+        Ok(kernels) => kernels,
+        Err(wrong) => {
+            others.extend(wrong);
+            return;
         }
     };
     let names = kernels.names();
@@ -320,7 +315,140 @@ pub(in crate::litmus) fn read_again(
     tests.into_iter().next().filter(|_| others.is_empty())
 }
 
+/// Finds the kernel of a launch that a test was made with, bound as in the file.
+fn found_again(
+    launch: &KernelLaunch,
+    dialect: Dialect,
+    sink: &mut Sink,
+) -> Result<Option<(SourceKernel, Bound)>, Vec<Diagnostic>> {
+    let options = Options {
+        launches: vec![launch.text.clone()],
+        constants: launch.constants.clone(),
+        ..Options::default()
+    };
+    let kernels = SourceKernels::of(dialect, &options, sink)?;
+    let mut others = Vec::new();
+    let all = written(&options, sink, &mut others);
+    let (Some(given), true) = (all.first(), others.is_empty()) else {
+        return Err(others);
+    };
+    let [number] = kernels.meant(&given.launch.kernel)[..] else {
+        return Ok(None);
+    };
+    let kernel = kernels.kernel(number, given.launch.instance.as_deref(), sink);
+    if sink.errors() > 0 {
+        return Ok(None);
+    }
+    let mut bound = kernel.bound(Some(given), None)?;
+    kernel.add_dynamic(&mut bound, Some(given));
+    Ok(Some((kernel, bound)))
+}
+
+/// Reads a kernel with the thread's place in registers; its launch has the sizes and numbers that
+/// the file gives.
+///
+/// # Errors
+/// What is wrong with the file, or cannot be said for all threads at once.
+pub(in crate::litmus) fn form(
+    launch: &KernelLaunch,
+    dialect: Dialect,
+    file: &Arc<SourceFile>,
+) -> Result<Option<Form>, Vec<Diagnostic>> {
+    let mut sink = Sink::new(file);
+    let Some((kernel, mut bound)) = found_again(launch, dialect, &mut sink)? else {
+        return Err(sink.into_diagnostics());
+    };
+    if bound.cluster.is_some() {
+        return Ok(None);
+    }
+    bound.grid.clone_from(&launch.given.grid);
+    bound.block.clone_from(&launch.given.block);
+    for (name, number) in &launch.given.numbers {
+        let of_name = bound.arguments.iter_mut().find(|a| a.parameter == *name);
+        if let Some(argument) = of_name {
+            argument.number = *number;
+        }
+    }
+    let (mut form, _) = kernel.read_by(&bound, &launch.kernel, &sink, &form_made)?;
+    form.test.name.clone_from(&launch.kernel);
+    Ok(Some(form))
+}
+
+/// Reads a kernel with another launch.
+///
+/// # Errors
+/// What is wrong with the file, or with the launch.
+pub(in crate::litmus) fn at(
+    launch: &KernelLaunch,
+    dialect: Dialect,
+    file: &Arc<SourceFile>,
+    other: &OtherLaunch,
+) -> Result<Option<LitmusTest>, Vec<Diagnostic>> {
+    let mut sink = Sink::new(file);
+    let Some((kernel, mut bound)) = found_again(launch, dialect, &mut sink)? else {
+        return Err(sink.into_diagnostics());
+    };
+    let dimensions = other.range.dimensions();
+    let sizes = |all: [u64; 3]| all[..dimensions].iter().map(|n| *n as u32).collect();
+    (bound.grid, bound.block) = (sizes(other.range.groups()), sizes(other.range.local()));
+    for (name, number) in &other.arguments {
+        let of_name = bound.arguments.iter_mut().find(|a| a.parameter == *name);
+        if let Some(argument) = of_name.filter(|argument| argument.of.is_none()) {
+            argument.number = *number;
+        }
+    }
+    let of_object: Vec<&str> = {
+        let objects = kernel.head.parameters.iter().filter(|p| p.class.is_some());
+        objects.map(|p| p.name.as_str()).collect()
+    };
+    let listed = |contents: &Contents| matches!(contents, Contents::Values(v) if v.len() > 1);
+    for memory in &mut bound.memory {
+        if !listed(&memory.contents) && !of_object.contains(&memory.name.as_str()) {
+            memory.length = Some(other.most_elements as u64);
+        }
+    }
+    let read =
+        |made: &Made<'_>, sink: &mut Sink| read_made_as(made, Reading::At(other.clone()), sink);
+    let name = &launch.kernel;
+    let (mut test, _) = kernel.read_by(&bound, name, &sink, &read)?;
+    for _ in 0..MOST_STEERING {
+        if !choose::contents(&mut bound, &test.program) {
+            break;
+        }
+        (test, _) = kernel.read_by(&bound, name, &sink, &read)?;
+    }
+    test.name.clone_from(name);
+    test.launch = Some(KernelLaunch {
+        threads: other.threads.clone(),
+        ..kernel.launched(&bound)
+    });
+    Ok(Some(test))
+}
+
 impl SourceKernels {
+    /// The kernels of a file.
+    ///
+    /// # Errors
+    /// What is wrong with a module.
+    fn of(
+        dialect: Dialect,
+        options: &Options,
+        sink: &mut Sink,
+    ) -> Result<SourceKernels, Vec<Diagnostic>> {
+        let file = sink.file().clone();
+        match dialect {
+            Dialect::Ptx => {
+                let source = Source::read(&file.name, &file.text)?;
+                Ok(SourceKernels::Ptx(Rc::new(source)))
+            }
+            dialect => {
+                let text = with_constants(&file, options);
+                let unit = SourceUnit::read(text, language(dialect), sink);
+                Ok(SourceKernels::C(unit, dialect))
+            }
+        }
+    }
+
     /// The names with their places.
     fn names(&self) -> Vec<(String, Span)> {
         match self {
@@ -445,6 +573,7 @@ impl SourceKernel {
         sink: &mut Sink,
     ) -> Result<Option<(Bound, LitmusTest)>, Vec<Diagnostic>> {
         let mut bound = self.bound(given, sizes)?;
+        let mut whole = bound.given();
         self.make_smaller(&mut bound, given)?;
         self.add_dynamic(&mut bound, given);
         let open = bound.memory.iter().any(|m| m.length.is_none());
@@ -463,6 +592,13 @@ impl SourceKernel {
             }
             choose::lengths(&mut bound, &trial.program);
         }
+        // Nothing was accessed through some parameters of a module: they are numbers.
+        let numbers = bound.arguments.iter().filter(|a| a.of.is_none());
+        let missing = |a: &&Argument| !whole.numbers.iter().any(|(name, _)| *name == a.parameter);
+        let missing = numbers.filter(missing);
+        let missing: Vec<_> = missing.map(|a| (a.parameter.clone(), a.number)).collect();
+        whole.numbers.extend(missing);
+        whole.has_arguments = given.is_some_and(|given| given.launch.arguments.is_some());
         let name = self.name(&bound, taken);
         let Some((mut test, mut remarks)) = self.made(&bound, &name, sink) else {
             return Ok(None);
@@ -477,23 +613,31 @@ impl SourceKernel {
             (test, remarks) = again;
         }
         remarks.into_iter().for_each(|remark| sink.push(remark));
-        let any = |m: &&Memory| matches!(m.contents, Contents::Open | Contents::Unknown);
         test.launch = Some(KernelLaunch {
+            given: whole,
+            ..self.launched(&bound)
+        });
+        Ok(Some((bound, test)))
+    }
+
+    /// The launch of a test.
+    fn launched(&self, bound: &Bound) -> KernelLaunch {
+        let any = |m: &&Memory| matches!(m.contents, Contents::Open | Contents::Unknown);
+        let inputs = bound.memory.iter().filter(|m| !m.dynamic).filter(any);
+        KernelLaunch {
             kernel: bound.kernel.clone(),
             text: bound.text(),
             grid: bound.grid.clone(),
             block: bound.block.clone(),
             by: bound.by,
             span: self.head.span,
-            inputs: {
-                let inputs = bound.memory.iter().filter(|m| !m.dynamic).filter(any);
-                inputs.map(|m| m.name.clone()).collect()
-            },
+            inputs: inputs.map(|m| m.name.clone()).collect(),
             notes: bound.notes.clone(),
             arguments: Vec::new(),
             constants: BTreeMap::new(),
-        });
-        Ok(Some((bound, test)))
+            given: bound.given(),
+            threads: None,
+        }
     }
 
     /// The name of a test: that of the kernel, with its sizes if there is one before.
@@ -644,7 +788,9 @@ impl SourceKernel {
         sink: &mut Sink,
     ) -> Option<(LitmusTest, Vec<Diagnostic>)> {
         let made = match &self.code {
-            KernelCode::C(unit, dialect) => of_unit(unit, *dialect, bound, name, sink),
+            KernelCode::C(unit, dialect) => {
+                of_unit(unit, *dialect, bound, (name, sink), &read_made)
+            }
             KernelCode::Ptx(source, number) => of_module(source, *number, bound, name),
         };
         match made {
@@ -655,20 +801,47 @@ impl SourceKernel {
             }
         }
     }
+
+    /// The kernel with a launch, as `read` reads it.
+    fn read_by<T>(
+        &self,
+        bound: &Bound,
+        name: &str,
+        sink: &Sink,
+        read: Reader<'_, T>,
+    ) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let (source, number) = match &self.code {
+            KernelCode::C(unit, dialect) => {
+                return of_unit(unit, *dialect, bound, (name, sink), read);
+            }
+            KernelCode::Ptx(source, number) => (source, *number),
+        };
+        let Some((kernel, at)) = source.kernels().nth(number) else {
+            return Err(Vec::new());
+        };
+        let (launch, inputs) = ptx::launch(source, kernel, bound);
+        source.placed_as((&kernel.name, at), &launch, &inputs, read)
+    }
 }
 
-/// A test with warnings, or errors.
-type Read = Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>>;
+/// Reads a document.
+type Reader<'a, T> = &'a dyn Fn(&Made<'_>, &mut Sink) -> Option<T>;
 
 /// A kernel in a C-like language with a launch.
-fn of_unit(unit: &Rc<Unit>, dialect: Dialect, bound: &Bound, name: &str, sink: &Sink) -> Read {
+fn of_unit<T>(
+    unit: &Rc<Unit>,
+    dialect: Dialect,
+    bound: &Bound,
+    (name, sink): (&str, &Sink),
+    read: Reader<'_, T>,
+) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
     let head = head::head(name, &sink.file().name, dialect, bound);
     let made = Made {
         head: &head,
         code: Code::C(unit.clone()),
     };
     let mut own = Sink::new(sink.file());
-    let test = read_made(&made, &mut own).filter(|_| own.errors() == 0);
+    let test = read(&made, &mut own).filter(|_| own.errors() == 0);
     let found = own.into_diagnostics();
     match test {
         Some(test) => Ok((test, found)),
@@ -677,7 +850,12 @@ fn of_unit(unit: &Rc<Unit>, dialect: Dialect, bound: &Bound, name: &str, sink: &
 }
 
 /// A kernel of a module with a launch.
-fn of_module(source: &Source, number: usize, bound: &Bound, name: &str) -> Read {
+fn of_module(
+    source: &Source,
+    number: usize,
+    bound: &Bound,
+    name: &str,
+) -> Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>> {
     let Some((kernel, at)) = source.kernels().nth(number) else {
         return Err(Vec::new());
     };

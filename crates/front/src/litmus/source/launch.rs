@@ -7,8 +7,8 @@
 //!   so may the arguments, all at once.
 //! - An argument is a number, `name = number`, a buffer or a place in one: `in[128]`,
 //!   `in[128] = 1`, `in[4] = {1, 2, 3, 4}`, `in:u32[8] = unknown`, `&in[3]`, `in + 3`, `in`.
-//! - Lines such as `//--blockDim=64 --gridDim=2`, or with `--local_size` and `--num_groups`, give
-//!   sizes alone, as files for GPUVerify do.
+//! - Lines such as `//--blockDim=64 --gridDim=2`, or with `--local_size`, `--num_groups` and
+//!   `--global_size`, give sizes alone, as files for GPUVerify do.
 
 use std::ops::Range;
 
@@ -76,12 +76,22 @@ pub(super) enum Contents {
 /// What begins a line of a file that says how a kernel is launched.
 const DIRECTIVE: &str = "fencepost:";
 
-/// Options of GPUVerify for sizes, and whether they are of the grid.
-const SIZES: [(&str, bool); 4] = [
-    ("--blockDim=", false),
-    ("--local_size=", false),
-    ("--gridDim=", true),
-    ("--num_groups=", true),
+/// What a size is of.
+#[derive(Clone, Copy)]
+enum SizeOf {
+    Block,
+    Grid,
+    /// All threads.
+    Global,
+}
+
+/// Options of GPUVerify for sizes.
+const SIZES: [(&str, SizeOf); 5] = [
+    ("--blockDim=", SizeOf::Block),
+    ("--local_size=", SizeOf::Block),
+    ("--gridDim=", SizeOf::Grid),
+    ("--num_groups=", SizeOf::Grid),
+    ("--global_size=", SizeOf::Global),
 ];
 
 /// The launches in the lines of a file, in order; errors go to `sink`.
@@ -109,6 +119,7 @@ pub(super) fn directives(text: &str, sink: &mut Sink) -> Vec<Launch> {
 /// Sizes that a file for GPUVerify says.
 pub(super) fn sizes(text: &str) -> Option<Launch> {
     let mut launch = Launch::default();
+    let mut global: Option<Vec<u32>> = None;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let begin = start;
@@ -117,16 +128,22 @@ pub(super) fn sizes(text: &str) -> Option<Launch> {
             continue;
         };
         for word in rest.split_whitespace() {
-            let given = SIZES.iter().find_map(|(option, of_grid)| {
-                Some((numbers(word.strip_prefix(option)?)?, *of_grid))
-            });
+            let given = SIZES
+                .iter()
+                .find_map(|(option, of)| Some((numbers(word.strip_prefix(option)?)?, *of)));
             match given {
-                Some((sizes, true)) => launch.grid = Some(sizes),
-                Some((sizes, false)) => launch.block = Some(sizes),
+                Some((sizes, SizeOf::Grid)) => launch.grid = Some(sizes),
+                Some((sizes, SizeOf::Block)) => launch.block = Some(sizes),
+                Some((sizes, SizeOf::Global)) => global = Some(sizes),
                 None => continue,
             }
             launch.span = Span::new(begin, begin + line.trim_end().len());
         }
+    }
+    if let (Some(all), Some(block)) = (global, &launch.block) {
+        let sizes = all.iter().zip(block);
+        let whole = sizes.map(|(all, block)| all.checked_div(*block).filter(|n| *n > 0));
+        launch.grid = whole.collect::<Option<Vec<u32>>>().or(launch.grid);
     }
     (launch.grid.is_some() || launch.block.is_some()).then_some(launch)
 }
@@ -508,7 +525,9 @@ mod tests {
         assert_eq!(all.len(), 2);
         let at = text.find("k<").expect("it is there");
         assert_eq!(all[0].span, Span::new(at, at + "k<<<1, 2>>>(x[2])".len()));
-        let sizes = sizes(text).expect("sizes");
-        assert_eq!((sizes.grid, sizes.block), (Some(vec![2]), Some(vec![8, 8])));
+        let found = sizes(text).expect("sizes");
+        assert_eq!((found.grid, found.block), (Some(vec![2]), Some(vec![8, 8])));
+        let found = sizes("//--local_size=64 --global_size=512").expect("sizes");
+        assert_eq!((found.grid, found.block), (Some(vec![8]), Some(vec![64])));
     }
 }

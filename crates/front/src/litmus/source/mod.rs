@@ -26,7 +26,7 @@ use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile};
 use program::Dialect;
 use program::litmus::LaunchOrigin;
 
-pub(in crate::litmus) use kernels::{read, read_again};
+pub(in crate::litmus) use kernels::{at, form, read, read_again};
 
 use launch::Launch;
 

@@ -15,7 +15,7 @@ use crate::litmus::toml::{Code, Made, ProgramCode, UNKNOWN, read_made};
 use crate::litmus::write::{quote, toml_key};
 use diag::{Diagnostic, MappedText, Sink, SourceFile, Span};
 use program::Dialect;
-use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
+use program::litmus::{GivenLaunch, KernelLaunch, LaunchOrigin, LitmusTest};
 use std::sync::Arc;
 
 /// The kernels of the file, read: by number, and by the arguments of their template.
@@ -309,6 +309,8 @@ impl<'a> BoundProgram<'a> {
             },
             arguments: self.given.arguments.to_vec(),
             constants: self.given.constants.clone(),
+            given: GivenLaunch::default(),
+            threads: None,
         }
     }
 }

@@ -137,6 +137,37 @@ pub(in crate::litmus) struct ProgramCode {
 
 /// Reads a test that was made of the file of `sink`.
 pub(in crate::litmus) fn read_made(made: &Made<'_>, sink: &mut Sink) -> Option<LitmusTest> {
+    read_made_as(made, Reading::Exact, sink)
+}
+
+/// Reads it with another launch, if `reading` says so.
+pub(in crate::litmus) fn read_made_as(
+    made: &Made<'_>,
+    reading: Reading,
+    sink: &mut Sink,
+) -> Option<LitmusTest> {
+    made_by(made, reading, sink, |reader| {
+        reader
+            .test(&TemplateChoice::default())
+            .map(|(test, _)| test)
+    })
+}
+
+/// Reads it with the thread's place in registers.
+pub(in crate::litmus) fn form_made(made: &Made<'_>, sink: &mut Sink) -> Option<Form> {
+    made_by(made, Reading::Form, sink, |reader| {
+        let root = reader.root;
+        let kernel = root.get("kernel").and_then(|v| v.get_ref().as_table())?;
+        reader.form(kernel, &TemplateChoice::default())
+    })
+}
+
+fn made_by<T>(
+    made: &Made<'_>,
+    reading: Reading,
+    sink: &mut Sink,
+    read: impl FnOnce(&mut TestReader<'_, '_>) -> Option<T>,
+) -> Option<T> {
     let (parsed, errors) = DeTable::parse_recoverable(made.head.as_str());
     debug_assert!(errors.is_empty(), "{errors:?} in {}", made.head.as_str());
     let root = placed_table(parsed.into_inner(), made.head);
@@ -149,11 +180,9 @@ pub(in crate::litmus) fn read_made(made: &Made<'_>, sink: &mut Sink) -> Option<L
         made: Some(made),
         template,
         sink,
-        reading: Reading::Exact,
+        reading,
     };
-    reader
-        .test(&TemplateChoice::default())
-        .map(|(test, _)| test)
+    read(&mut reader)
 }
 
 /// A table whose spans are the places that a text stands for.

@@ -1,0 +1,233 @@
+//! Kernels for launches of any size: what `check` says of source files beyond one launch, and of
+//! kernels whose threads are too many for the exact engines. Each bug has a twin without it.
+#![cfg(feature = "z3")]
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{Said, fencepost};
+
+/// What `check` says of a file.
+fn check(name: &str, text: &str, arguments: &[&str]) -> Said {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join(name), text).expect("writable");
+    fencepost(
+        folder.path(),
+        &[&["check", "--no-cache", name], arguments].concat(),
+    )
+}
+
+/// The answers about one property as objects.
+fn answers(name: &str, text: &str, property: &str) -> Vec<Value> {
+    let said = check(
+        name,
+        text,
+        &[
+            "--property",
+            property,
+            "--format",
+            "jsonl",
+            "--timeout",
+            "60s",
+        ],
+    );
+    let lines = said.out.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("an object"))
+        .collect()
+}
+
+/// The verdict about a property of the only kernel of a file.
+fn verdict(name: &str, text: &str, property: &str) -> String {
+    let all = answers(name, text, property);
+    let [one] = all.as_slice() else {
+        panic!("{text}: {all:?}");
+    };
+    one["verdict"].as_str().expect("a verdict").to_owned()
+}
+
+const REDUCTION: &str = "\
+// fencepost: sum<<<64, 1024>>>(a[], r[], 60000)
+__global__ void sum(int *a, int *r, int n) {
+  __shared__ int s[1024];
+  int t = threadIdx.x;
+  int i = blockIdx.x * blockDim.x + t;
+  s[t] = i < n ? a[i] : 0;
+  __syncthreads();
+  for (int d = blockDim.x / 2; d > 0; d /= 2) {
+    if (t < d) s[t] += s[t + d];
+    __syncthreads();
+  }
+  if (t == 0) r[blockIdx.x] = s[0];
+}
+";
+
+#[test]
+fn a_launch_of_any_size_is_decided() {
+    let said = check("sum.cu", REDUCTION, &["--property", "race"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let line = "`sum`: race-free for every launch and every input";
+    assert!(said.out.contains(line), "{}", said.out);
+    let all = answers("sum.cu", REDUCTION, "race");
+    assert_eq!(all[0]["engine"], "parametric");
+    assert_eq!(all[0]["proved"], "every-launch");
+    assert!(all[0]["assumed"].is_array());
+    assert_eq!(verdict("sum.cu", REDUCTION, "divergence"), "uniform");
+}
+
+#[test]
+fn a_race_of_a_large_launch_is_shown_at_its_lines() {
+    let wrong = REDUCTION.replacen("  __syncthreads();\n", "", 1);
+    let said = check("sum.cu", &wrong, &["--property", "race"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let head = "error[race]: `sum`: threads race on `s[512]`";
+    assert!(said.out.contains(head), "{}", said.out);
+    let written = "thread 512 of block 0 writes `s[512]`";
+    assert!(said.out.contains(written), "{}", said.out);
+    let read = "thread 0 of block 0 reads `s[512]`";
+    assert!(said.out.contains(read), "{}", said.out);
+    // With it, the kernel is proved.
+    let help = "= help: add `__syncthreads();` behind line 6";
+    assert!(said.out.contains(help), "{}", said.out);
+}
+
+#[test]
+fn a_barrier_that_threads_miss_is_shown() {
+    let wrong = REDUCTION.replacen("__syncthreads", "if (t % 2 == 0) __syncthreads", 1);
+    assert_eq!(verdict("sum.cu", &wrong, "divergence"), "divergent");
+}
+
+/// Nothing is taken from the arguments that happen to be chosen.
+#[test]
+fn arguments_that_a_file_leaves_out_are_any() {
+    let kernel = |at: &str| {
+        format!(
+            "//--local_size=64 --num_groups=64\n\
+             kernel void f(local int *a, local int *b, int c) {{\n  \
+             local int *p;\n  int t = get_local_id(0);\n  \
+             if (c) p = b + t; else p = a + {at};\n  *p = t;\n}}\n"
+        )
+    };
+    assert_eq!(verdict("f.cl", &kernel("12"), "race"), "racy");
+    assert_eq!(verdict("f.cl", &kernel("2 * t"), "race"), "race-free");
+}
+
+#[test]
+fn preconditions_are_assumed() {
+    let kernel = |first: &str| {
+        format!(
+            "//--blockDim=64 --gridDim=64\n__global__ void f(int *a, int n) {{\n  {first}\n  \
+             a[n * (blockIdx.x * blockDim.x + threadIdx.x)] = 1;\n}}\n"
+        )
+    };
+    for holds in [
+        "__requires(n == 3);",
+        "__builtin_assume(n == 3);",
+        "if (n != 3) return;",
+    ] {
+        let all = answers("f.cu", &kernel(holds), "race");
+        assert_eq!(all[0]["verdict"], "race-free", "{holds}");
+    }
+    let all = answers("f.cu", &kernel("__requires(n == 3);"), "race");
+    let assumed = all[0]["assumed"].to_string();
+    assert!(assumed.contains("preconditions hold"), "{assumed}");
+    assert_eq!(verdict("f.cu", &kernel(""), "race"), "racy");
+    assert_eq!(
+        verdict("f.cu", &kernel("__requires(n >= 0);"), "race"),
+        "racy"
+    );
+}
+
+/// One buffer passed twice is one buffer.
+#[test]
+fn pointers_to_one_buffer_are_seen() {
+    let kernel = |arguments: &str| {
+        format!(
+            "// fencepost: shift<<<64, 1024>>>({arguments})\n\
+             __global__ void shift(int *p, int *q) {{\n  \
+             int i = blockIdx.x * blockDim.x + threadIdx.x;\n  p[i] = q[i + 1];\n}}\n"
+        )
+    };
+    assert_eq!(verdict("s.cu", &kernel("a[], b[]"), "race"), "race-free");
+    assert_eq!(verdict("s.cu", &kernel("a[], a"), "race"), "racy");
+}
+
+/// None of these is called race-free: a barrier that depends on memory, an index in memory, and an
+/// index of a sum that may leave its type, unless that is assumed.
+#[test]
+fn what_is_not_modelled_is_never_race_free() {
+    let kernel = |body: &str| {
+        format!(
+            "// fencepost: f<<<64, 1024>>>(a[], b[])\n__global__ void f(int *a, int *b) {{\n  \
+             int t = blockIdx.x * blockDim.x + threadIdx.x;\n  {body}\n}}\n"
+        )
+    };
+    for body in [
+        "b[t] = 1; if (b[t + 1]) __syncthreads(); a[0] = 1;",
+        "a[b[t]] = 1;",
+        "b[t] = t; a[b[t + 1]] = 1;",
+    ] {
+        let found = verdict("f.cu", &kernel(body), "race");
+        assert_ne!(found, "race-free", "{body}");
+    }
+    let all = answers("f.cu", &kernel("unsigned u = t; a[u * 4u] = 1;"), "race");
+    let assumed = all[0]["assumed"].to_string();
+    let is_free = all[0]["verdict"] == "race-free";
+    assert!(!is_free || assumed.contains("no overflow"), "{all:?}");
+}
+
+/// A small launch keeps its exact answer; the proof says how far it goes.
+#[test]
+fn a_small_launch_keeps_its_answer() {
+    let kernel = "// fencepost: f<<<1, 4>>>(a[])\n\
+                  __global__ void f(int *a) { a[threadIdx.x] = 1; }\n";
+    let all = answers("f.cu", kernel, "race");
+    assert_eq!(all[0]["verdict"], "race-free");
+    assert_eq!(all[0]["proved"], "every-launch");
+    assert!(
+        all[0]["assumed"]
+            .to_string()
+            .contains("a grid of one block")
+    );
+    let locked = "// fencepost: f<<<2, 1>>>(l[1] = 0, d[1] = 0)\n\
+                  __global__ void f(int *l, int *d) {\n  \
+                  while (atomicCAS(l, 0, 1) != 0);\n  __threadfence();\n  d[0] = d[0] + 1;\n  \
+                  __threadfence();\n  atomicExch(l, 0);\n}\n";
+    let all = answers("f.cu", locked, "race");
+    assert_eq!(all[0]["verdict"], "race-free");
+    assert_eq!(all[0]["proved"], "launch");
+    assert!(all[0]["lines"].is_array(), "{all:?}");
+}
+
+#[test]
+fn kernels_in_toml_with_too_many_threads_are_decided() {
+    let kernel = |index: &str| {
+        format!(
+            "name = \"big\"\ndialect = \"cuda\"\n[memory]\na = {{ type = \"int\", size = 64 }}\n\
+             [kernel]\ngrid = 65536\nblock = 1024\ncode = \"a[{index}] = 1;\"\n"
+        )
+    };
+    let right = kernel("blockIdx.x * blockDim.x + threadIdx.x");
+    let arguments = ["--property", "race", "--property", "divergence"];
+    let said = check("big.toml", &right, &arguments);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(said.out.lines().count(), 2, "{}", said.out);
+    let said = check("big.toml", &kernel("threadIdx.x"), &["--property", "race"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    // Outcomes are exact, so this stays too large.
+    assert_eq!(check("big.toml", &right, &[]).code, Some(2));
+}
+
+#[test]
+fn launches_of_source_files_can_be_left_open() {
+    let arguments = ["--launch", "any", "--property", "race"];
+    let said = check("sum.cu", REDUCTION, &arguments);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let said = check(
+        "f.cu",
+        "__global__ void f(int *a) { a[threadIdx.x] = 1; }\n",
+        &arguments,
+    );
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+}
