@@ -128,6 +128,28 @@ pub(super) struct SourceArgs {
     /// given a number
     #[arg(long = "define", value_name = "NAME=VALUE", value_parser = constant)]
     pub(super) constants: Vec<(String, i64)>,
+    /// Read the code that this compiler makes of source files: the answer is about that code
+    /// [`NVCC` or `PATH` has it]
+    #[arg(long, value_enum, value_name = "COMPILER")]
+    pub(super) with: Option<WithArg>,
+}
+
+/// A compiler for source files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum WithArg {
+    /// NVIDIA's nvcc, for CUDA C++
+    Nvcc,
+    /// clang, for CUDA C++ and OpenCL C
+    Clang,
+}
+
+impl WithArg {
+    fn compiler(self) -> source::CompiledWith {
+        match self {
+            WithArg::Nvcc => source::CompiledWith::Nvcc,
+            WithArg::Clang => source::CompiledWith::Clang,
+        }
+    }
 }
 
 /// `NAME=VALUE`
@@ -155,6 +177,7 @@ impl SourceArgs {
             launches: self.launches.clone(),
             arguments: words(self.program.as_deref()),
             constants: self.constants.iter().cloned().collect(),
+            with: self.with.map(WithArg::compiler),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::paths::{self, Found};
 use super::pool::{Event, Pool};
-use super::{exit, interrupt, panics, seams};
+use super::{exit, interrupt, panics, with};
 use diag::{Diagnostic, file};
 use front::litmus::TestFile as Tests;
 use front::litmus::source::Options;
@@ -123,7 +123,7 @@ fn read(found: &Found, options: &Options) -> FileResult {
         Ok(bytes) => bytes,
         Err(error) => return FileResult::Invalid(vec![paths::unreadable(name.as_ref(), &error)]),
     };
-    match panics::catch(|| seams::read_file(&name, &bytes, options)) {
+    match panics::catch(|| with::read(&name, &bytes, options)) {
         Ok(Ok(tests)) => FileResult::Tests(tests),
         Ok(Err(diagnostics)) => FileResult::Invalid(diagnostics),
         Err(message) => FileResult::Crashed(bytes, message),

@@ -66,6 +66,7 @@ mod show;
 mod suite;
 mod terminal;
 mod watch;
+mod with;
 
 use args::{Cli, Color, Command, Talk};
 use terminal::Terminal;

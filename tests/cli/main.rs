@@ -10,6 +10,7 @@ mod compilers;
 mod distinguish;
 mod every_launch;
 mod explain;
+mod forms;
 mod kernels;
 mod large;
 mod last_calls;

@@ -179,6 +179,57 @@ impl Compiler {
         Ok(())
     }
 
+    /// Compiles a whole source file to PTX that names its lines. For clang without CUDA's headers,
+    /// `prelude` is a header with the words of the language.
+    ///
+    /// # Errors
+    /// Errors of files or of the process.
+    pub fn module_of(&self, source: &Path, prelude: &str) -> io::Result<Output> {
+        let folder = tempfile::tempdir()?;
+        let source = fs::canonicalize(source)?;
+        let made = folder.path().join("module.ptx");
+        let cuda = source.extension().is_none_or(|ending| ending != "cl");
+        let mut command = Command::new(&self.path);
+        match self.family {
+            Family::Nvcc => {
+                command.args(["-ptx", "-O3", "-w", "-lineinfo", "-std=c++17"]);
+                command.arg(format!("-arch={}", self.arch));
+            }
+            Family::Clang => {
+                let header = folder.path().join("prelude.h");
+                fs::write(&header, prelude)?;
+                command.args([
+                    "-S",
+                    "-O2",
+                    "-w",
+                    "-gline-tables-only",
+                    "-fno-crash-diagnostics",
+                ]);
+                match cuda {
+                    true => command
+                        .args([
+                            "-x",
+                            "cuda",
+                            "--cuda-device-only",
+                            "-nocudainc",
+                            "-nocudalib",
+                        ])
+                        .arg(format!("--cuda-gpu-arch={}", self.arch)),
+                    false => command
+                        .args(["-x", "cl", "-cl-std=CL2.0", "--target=nvptx64-nvidia-cuda"])
+                        .arg(format!("-march={}", self.arch)),
+                };
+                command.arg("-include").arg(header);
+            }
+        }
+        command.arg("-o").arg(&made);
+        for include in &self.include {
+            command.arg(format!("-I{}", include.display()));
+        }
+        command.arg(&source);
+        self.outcome(command, folder.path(), &made)
+    }
+
     fn run(
         &self,
         language: SourceLanguage,
@@ -187,7 +238,7 @@ impl Compiler {
     ) -> io::Result<Output> {
         let row = language.row();
         let source = folder.join(format!("operations.{}", row.ending));
-        let (made, said) = (folder.join("operations.ptx"), folder.join("said"));
+        let made = folder.join("operations.ptx");
         let functions: String = operations
             .iter()
             .map(|operation| operation.source(language))
@@ -217,6 +268,12 @@ impl Compiler {
                     .map(|folder| format!("-I{}", folder.display())),
             )
             .arg(&source);
+        self.outcome(command, folder, &made)
+    }
+
+    /// Runs a command in a folder; the result is the text of the file that it makes.
+    fn outcome(&self, mut command: Command, folder: &Path, made: &Path) -> io::Result<Output> {
+        let said = folder.join("said");
         let log = File::create(&said)?;
         command
             .current_dir(folder)
@@ -240,7 +297,7 @@ impl Compiler {
             std::thread::sleep(Duration::from_millis(5));
         };
         if status.success() {
-            return Ok(Output::Text(fs::read_to_string(&made)?));
+            return Ok(Output::Text(fs::read_to_string(made)?));
         }
         Ok(Output::Refused(reason(&String::from_utf8_lossy(
             &fs::read(&said)?,

@@ -90,6 +90,18 @@ impl<K: Copy + PartialEq> Cursor<K> {
         found
     }
 
+    /// Takes the next token for two: the first has `len` bytes.
+    pub fn split(&mut self, kinds: [K; 2], len: usize) {
+        let whole = self.range();
+        let middle = (whole.start + len).min(whole.end);
+        let halves = [whole.start..middle, middle..whole.end];
+        let two = kinds
+            .into_iter()
+            .zip(halves)
+            .map(|(kind, range)| Token::new(kind, range));
+        self.tokens.splice(self.at..self.at + 1, two);
+    }
+
     /// The number of tokens already consumed.
     pub fn position(&self) -> usize {
         self.at

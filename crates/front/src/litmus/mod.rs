@@ -39,7 +39,7 @@ pub use condition::parse_prop;
 pub use fronts::{dialects, printed};
 pub use keys::PROPERTIES;
 pub use places::MAX_THREADS;
-pub use read::{FileKind, TestFile, parse, read, read_path, read_with};
+pub use read::{FileKind, TestFile, parse, read, read_compiled, read_path, read_with};
 pub use respell::{Splice, respelled};
 pub use schema::schema;
 pub use write::to_toml;

@@ -173,6 +173,27 @@ pub fn read_with(
     }
 }
 
+/// The tests of a source file, made of the module that a compiler made of it. `by` names the
+/// compiler.
+///
+/// # Errors
+/// All that is wrong with the module, or with a launch.
+pub fn read_compiled(
+    (name, text): (&str, &str),
+    module: &str,
+    kind: SourceKind,
+    options: &Options,
+    by: &str,
+) -> Result<TestFile, Vec<Diagnostic>> {
+    let file = SourceFile::new(name, text);
+    let of_module = source::of_module(&file, kind, options);
+    let mut read = read_with(&format!("{name}.ptx"), module.as_bytes(), &of_module)?;
+    for test in &mut read.tests {
+        source::of_source(test, &file, by);
+    }
+    Ok(read)
+}
+
 /// Whether the ending of a name says nothing of what is in the file.
 fn is_unnamed(name: &str) -> bool {
     let ending = Path::new(name).extension().and_then(|e| e.to_str());

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::Unit;
-use super::ast::{Expr, ExprKind, Stmt, StmtKind};
+use super::ast::{Base, Expr, ExprKind, Stmt, StmtKind};
 
 /// The names of the variables with addresses that a thread's code takes.
 pub(super) fn addressed(unit: &Unit) -> HashSet<&str> {
@@ -31,12 +31,23 @@ fn of_statement(stmt: &Stmt, text: &str, add: &mut dyn FnMut(&Range<usize>)) {
             .iter()
             .for_each(|stmt| of_statement(stmt, text, add));
     }
+    if let StmtKind::Declare(declaration) = &stmt.kind
+        && let Base::Struct(syntax) = &declaration.specifiers.base
+    {
+        let bodies = syntax.functions.iter().flat_map(|function| &function.body);
+        bodies.for_each(|stmt| of_statement(stmt, text, add));
+    }
     stmt.each_expr(&mut |tree| of_expression(tree, text, add));
 }
 
 fn of_expression(tree: &Expr, text: &str, add: &mut dyn FnMut(&Range<usize>)) {
     match &tree.kind {
         ExprKind::AddressOf(of) if matches!(of.kind, ExprKind::Name) => add(&of.range),
+        ExprKind::Lambda(lambda) => {
+            for stmt in &lambda.function.body {
+                of_statement(stmt, text, add);
+            }
+        }
         ExprKind::Call(name, args) | ExprKind::Method(_, name, args)
             if text[name.clone()].contains("compare_exchange") =>
         {

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::host_calls::HostCall;
 use super::inline_asm::Assembly;
-use super::templates::TemplateParameter;
+use super::templates::{TemplateArgument, TemplateParameter};
 use program::{BinOp, CmpOp, Format, Space, Ty};
 
 /// An expression with its place in the text.
@@ -78,14 +78,34 @@ pub(super) enum ExprKind {
     Field(Box<Expr>, Range<usize>),
     /// CUDA: `f.load(…)`; the name has its own place.
     Method(Box<Expr>, Range<usize>, Vec<Expr>),
+    /// C++: `T(1, 2)`, an object without a name.
+    Made(Box<TypeName>, Vec<Expr>),
+    /// C++: `new (p) T(1, 2)`
+    Placed(Box<Expr>, Box<TypeName>, Vec<Expr>),
+    /// C++: `S<4>::value`, a constant; with arguments, a call.
+    Scoped(Box<TypeName>, Range<usize>, Option<Vec<Expr>>),
+    /// C++: `[&](int n) { … }`
+    Lambda(Rc<Lambda>),
+    /// C++: a call of what an expression gives.
+    Invoke(Box<Expr>, Vec<Expr>),
+    /// C++: `std::is_same_v<T, float>`: a property of types.
+    Trait(Range<usize>, Vec<TypeName>),
 }
 
 impl Expr {
     /// The direct subexpressions.
     pub(super) fn parts(&self) -> Vec<&Expr> {
         match &self.kind {
-            ExprKind::Int(..) | ExprKind::Float(..) | ExprKind::Name | ExprKind::SizeOfType(_) => {
-                Vec::new()
+            ExprKind::Int(..)
+            | ExprKind::Float(..)
+            | ExprKind::Name
+            | ExprKind::SizeOfType(_)
+            | ExprKind::Lambda(_)
+            | ExprKind::Trait(..) => Vec::new(),
+            ExprKind::Made(_, all) => all.iter().collect(),
+            ExprKind::Scoped(_, _, all) => all.iter().flatten().collect(),
+            ExprKind::Placed(of, _, all) | ExprKind::Invoke(of, all) => {
+                std::iter::once(&**of).chain(all).collect()
             }
             ExprKind::Neg(a)
             | ExprKind::Plus(a)
@@ -156,6 +176,12 @@ pub(super) enum Base {
     Class(Range<usize>),
     /// An atomic reference; its first template argument may be missing.
     Refer(Rc<Reference>),
+    /// C++: an instance of a class template of the code.
+    Instance(Range<usize>, Rc<Vec<TemplateArgument>>),
+    /// C++: `decltype(e)`
+    TypeOf(Rc<Expr>),
+    /// CUDA: a group of threads.
+    Group,
 }
 
 /// `struct S { int a, *p; int b[2]; }`
@@ -166,6 +192,16 @@ pub(super) struct StructSyntax {
     pub(super) members: Option<Vec<Declaration>>,
     /// C++: its functions.
     pub(super) functions: Vec<Rc<Function>>,
+    /// C++: constants of the class, and types that it defines.
+    pub(super) constants: Vec<Declaration>,
+    /// C++: its base classes.
+    pub(super) bases: Vec<TypeName>,
+    /// C++: the parameters of its template; empty: it is no template.
+    pub(super) template: Vec<TemplateParameter>,
+    /// C++: the arguments that this is the specialisation for.
+    pub(super) specialises: Option<Vec<TemplateArgument>>,
+    /// The alignment that its declaration demands.
+    pub(super) align: Option<Rc<Expr>>,
     pub(super) range: Range<usize>,
 }
 
@@ -223,8 +259,12 @@ impl Specifiers {
 pub(super) struct Declarator {
     /// The qualifiers of each `*`, from the left.
     pub(super) pointers: Vec<Qualifiers>,
-    /// C++: `&`.
+    /// C++: `&` or `&&`.
     pub(super) reference: bool,
+    /// C++: `&&`.
+    pub(super) temporary: bool,
+    /// C++: the names of `auto [x, y]`.
+    pub(super) parts: Vec<Range<usize>>,
     /// Empty if the declarator has no name.
     pub(super) name: Range<usize>,
     /// Array sizes from the left; `None`: the initialiser decides.
@@ -236,6 +276,13 @@ pub(super) struct Declarator {
 pub(super) struct TypeName {
     pub(super) specifiers: Specifiers,
     pub(super) declarator: Declarator,
+}
+
+impl TypeName {
+    /// Whether a parameter of this type takes any type.
+    pub(super) fn is_generic(&self) -> bool {
+        matches!(self.specifiers.base, Base::Auto)
+    }
 }
 
 /// `int *p = &x, n;`
@@ -262,7 +309,29 @@ pub(super) struct Function {
     pub(super) defaults: Vec<Option<Expr>>,
     /// The parameters of its template; empty: it is no template.
     pub(super) template: Vec<TemplateParameter>,
+    /// The arguments that this is the specialisation for.
+    pub(super) specialises: Option<Vec<TemplateArgument>>,
+    /// C++: a constructor, with the initialisers of members.
+    pub(super) constructs: Option<Vec<(Range<usize>, Initial)>>,
     pub(super) body: Vec<Stmt>,
+}
+
+/// A lambda.
+#[derive(Debug)]
+pub(super) struct Lambda {
+    /// How it captures names that it does not list: by reference (true), by value, or not at all.
+    pub(super) default: Option<bool>,
+    pub(super) captures: Vec<Capture>,
+    pub(super) function: Rc<Function>,
+}
+
+/// One listed capture.
+#[derive(Debug)]
+pub(super) struct Capture {
+    pub(super) name: Range<usize>,
+    pub(super) reference: bool,
+    /// `[n = x + 1]`
+    pub(super) value: Option<Expr>,
 }
 
 /// An initialiser.
@@ -273,6 +342,8 @@ pub(super) enum Initial {
     List(Vec<Initial>, Range<usize>),
     /// `.a = 1` in a list.
     Member(Range<usize>, Box<Initial>),
+    /// `(1, 2)`, behind the name of a variable.
+    Call(Vec<Expr>, Range<usize>),
 }
 
 /// A statement with its place in the text.
@@ -398,6 +469,30 @@ impl Stmt {
                 other: Some(other),
                 ..
             } => then.always_returns() && other.always_returns(),
+            StmtKind::Switch { body, .. } => body.is_exhaustive(),
+            _ => false,
+        }
+    }
+
+    /// Whether this body of a `switch` returns for each value.
+    fn is_exhaustive(&self) -> bool {
+        let StmtKind::Block(all) = &self.kind else {
+            return false;
+        };
+        let otherwise = all
+            .iter()
+            .any(|stmt| matches!(stmt.kind, StmtKind::Case(None)));
+        otherwise && all.last().is_some_and(Stmt::always_returns) && !all.iter().any(Stmt::breaks)
+    }
+
+    /// Whether a `break` in it leaves the statement around it.
+    fn breaks(&self) -> bool {
+        match &self.kind {
+            StmtKind::Break => true,
+            StmtKind::Block(all) => all.iter().any(Stmt::breaks),
+            StmtKind::If { then, other, .. } => {
+                then.breaks() || other.as_ref().is_some_and(|other| other.breaks())
+            }
             _ => false,
         }
     }
@@ -409,6 +504,7 @@ impl Initial {
             Initial::Value(value) => f(value),
             Initial::List(all, _) => all.iter().for_each(|one| one.each_expr(f)),
             Initial::Member(_, value) => value.each_expr(f),
+            Initial::Call(all, _) => all.iter().for_each(f),
         }
     }
 }

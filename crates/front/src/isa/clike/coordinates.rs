@@ -257,7 +257,9 @@ impl Lowering<'_, '_> {
 
     /// `threadIdx.x` and similar members.
     pub(super) fn member(&mut self, tree: &Tree) -> Value {
-        let name = self.str(&tree.range);
+        // A macro puts space between the words.
+        let name: String = self.str(&tree.range).split_whitespace().collect();
+        let name = name.as_str();
         if let ExprKind::Field(object, axis) = &tree.kind
             && let ExprKind::Method(group, function, _) = &object.kind
             && let Some(value) = self.shape_of_group(group, self.str(function), self.str(axis))

@@ -16,6 +16,17 @@ use super::parse::{Parsed, Parser};
 use super::words::{GROUP_TYPES, group_word, is_keyword};
 use program::Ty;
 
+/// Properties of types that `if constexpr` asks for.
+pub(super) const TRAITS: [&str; 7] = [
+    "is_same",
+    "is_integral",
+    "is_floating_point",
+    "is_arithmetic",
+    "is_pointer",
+    "is_signed",
+    "is_unsigned",
+];
+
 /// Names of the template; the last one is for code with `using namespace cuda`.
 const TEMPLATES: &[&str] = &[
     "cuda::atomic_ref",
@@ -177,7 +188,7 @@ impl Parser<'_, '_> {
             }
             scope = Some(self.next());
         }
-        self.expect(">")?;
+        self.close_angle()?;
         Ok(Reference {
             name,
             ty,
@@ -250,6 +261,10 @@ impl Parser<'_, '_> {
             return self.unexpected("a member, or a function such as `load`");
         }
         let name = self.next();
+        if self.templates.contains(self.str(&name)) && self.tokens.peek() == Tok::Punct("<") {
+            let given = self.template_arguments()?;
+            self.instances.of_calls.insert(name.start, given);
+        }
         if self.tokens.peek() != Tok::Punct("(") {
             let (range, depth) = (object.range.start..name.end, object.depth);
             return self.node(ExprKind::Field(object.into(), name), range, depth);
@@ -324,6 +339,12 @@ impl Parser<'_, '_> {
 
     /// Whether the next tokens begin a conversion such as `int(a)`.
     pub(super) fn converts(&self) -> bool {
+        if let Some(behind) = self.behind_instance(0) {
+            return matches!(self.tokens.peek_at(behind), Tok::Punct("(" | "{" | ":"));
+        }
+        if self.names_group(0) {
+            return false;
+        }
         let name =
             self.types.contains(self.word()) || !is_keyword(self.word(), self.language.dialect);
         self.is_type(0) && (!name || matches!(self.tokens.peek_at(1), Tok::Punct("(" | "{")))
@@ -340,13 +361,103 @@ impl Parser<'_, '_> {
             };
             return self.braced(start, Some(to));
         }
-        let inner = self.object()?;
-        let (range, depth) = (start..self.tokens.last().range.end, inner.depth);
         let to = super::ast::TypeName {
             specifiers,
             declarator: Declarator::default(),
         };
-        self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
+        if self.tokens.peek() == Tok::Punct(":") {
+            return self.scoped(start, to);
+        }
+        self.expect("(")?;
+        let (mut all, depth) = self.arguments()?;
+        let range = start..self.tokens.last().range.end;
+        match all.len() {
+            1 => {
+                let inner = all.swap_remove(0);
+                self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
+            }
+            _ => self.node(ExprKind::Made(to.into(), all), range, depth),
+        }
+    }
+
+    /// `::value` or `::f(x)` behind a class.
+    fn scoped(&mut self, start: usize, of: super::ast::TypeName) -> Parsed<Expr> {
+        self.expect(":")?;
+        self.expect(":")?;
+        if self.tokens.peek() != Tok::Name {
+            return self.unexpected("the name of a constant or of a function");
+        }
+        let name = self.next();
+        let (args, depth) = match self.eat("(") {
+            true => {
+                let (args, depth) = self.arguments()?;
+                (Some(args), depth)
+            }
+            false => (None, 0),
+        };
+        let range = start..self.tokens.last().range.end;
+        self.node(ExprKind::Scoped(of.into(), name, args), range, depth)
+    }
+
+    /// `new (p) T(1, 2)`: an object at an address.
+    pub(super) fn placed(&mut self) -> Parsed<Expr> {
+        let start = self.next().start;
+        self.expect("(")?;
+        let at = self.comma()?;
+        self.expect(")")?;
+        let of = self.type_name()?;
+        let (args, depth) = match self.tokens.peek() {
+            Tok::Punct("(") => {
+                self.next();
+                self.arguments()?
+            }
+            Tok::Punct("{") => {
+                self.next();
+                let mut all = Vec::new();
+                while !self.eat("}") {
+                    all.push(self.expression()?);
+                    if !self.eat(",") {
+                        self.expect("}")?;
+                        break;
+                    }
+                }
+                let depth = all.iter().map(|arg| arg.depth).max().unwrap_or(0);
+                (all, depth)
+            }
+            _ => (Vec::new(), 0),
+        };
+        let depth = depth.max(at.depth);
+        let range = start..self.tokens.last().range.end;
+        self.node(ExprKind::Placed(at.into(), of.into(), args), range, depth)
+    }
+
+    /// Whether a property of types comes next, as in `std::is_same_v<T, int>`.
+    pub(super) fn names_trait(&self) -> bool {
+        let word = super::words::bare(self.word());
+        self.language.cpp
+            && self.tokens.peek_at(1) == Tok::Punct("<")
+            && TRAITS.contains(&word.strip_suffix("_v").unwrap_or(word))
+    }
+
+    /// `std::is_same_v<T, int>`, `std::is_same<T, int>::value`
+    pub(super) fn type_trait(&mut self) -> Parsed<Expr> {
+        let name = self.next();
+        self.expect("<")?;
+        let mut all = vec![self.type_name()?];
+        while self.eat(",") {
+            all.push(self.type_name()?);
+        }
+        self.close_angle()?;
+        if !self.str(&name).ends_with("_v") {
+            self.expect(":")?;
+            self.expect(":")?;
+            if self.word() != "value" {
+                return self.unexpected("`value`");
+            }
+            self.next();
+        }
+        let range = name.start..self.tokens.last().range.end;
+        self.node(ExprKind::Trait(name, all), range, 0)
     }
 
     /// `{1, 2}` as a value.

@@ -102,12 +102,16 @@ fn templates_are_instantiated_by_their_uses() {
             "templates of any number of parameters are not supported",
         ),
         (
-            "template <typename T> struct S { T a; };",
-            "templates of classes are not supported",
+            "template <typename T> struct S { T a; }; S<int, 4> s; S<> t;",
+            "nothing says what `T` of `S` is",
         ),
         (
             "template <> int f<int>(int v) { return v; }",
-            "specialisations of templates are not supported",
+            "a specialisation of nothing",
+        ),
+        (
+            "template <int N> struct S { S<N + 1> *next; }; S<1> s;",
+            "this template has too many instances",
         ),
         (
             "template <typename T> __global__ void k(int n) { T t = n; }",
@@ -136,7 +140,7 @@ fn templates_are_instantiated_by_their_uses() {
 #[test]
 fn the_types_of_arguments_choose_an_overload() {
     let overloads = "int f(int v) { return v; } int f(float v) { x = 1; return 1; } ";
-    cuda(&format!("{overloads}int r = f(2);"), "= goto2 =");
+    cuda(&format!("{overloads}int r = f(2);"), "=");
     cuda(&format!("{overloads}int r = f(2.0f);"), "W.na = goto3 =");
     for (call, part) in [
         ("f(2.0)", "two functions `f` suit these arguments alike"),
@@ -160,6 +164,123 @@ fn the_types_of_arguments_choose_an_overload() {
         "int f(int a, int b = 1); int r = 1;",
         "a default argument in a declaration",
     );
+}
+
+#[test]
+fn classes_are_made_by_their_constructors() {
+    let class = "struct S { int a; int b = 2; S(int n) : a(n) { } int sum() { return a + b; } }; ";
+    cuda(
+        &format!("{class}S s(1); int r = s.sum();"),
+        "W.na W.na R.na R.na = goto6 =",
+    );
+    cuda(
+        "struct G { long *p; G(long *q) : p(q) { } ~G() { *p = 0; } }; { G g(&x); x = 1; } x = 2;",
+        "W.na W.na R.na W.na W.na",
+    );
+    // Control leaves a block by `break`, too.
+    cuda(
+        "struct G { int a; ~G() { x = a; } }; while (true) { G g = {1}; break; }",
+        "if8 W.na R.na W.na goto8 R.na W.na goto0",
+    );
+    for (code, part) in [
+        ("S s;", "`S` takes 1 arguments, 0 given"),
+        ("S s(1, 2);", "takes 1 arguments, 2 given"),
+        ("S s(&x);", "an address is no number"),
+    ] {
+        wrong(Dialect::Cuda, &format!("{class}{code}"), part);
+    }
+}
+
+#[test]
+fn instances_of_class_templates_are_types() {
+    let class = "template <typename T, int N> struct B { T v[N]; T &at(int i) { return v[i]; } }; ";
+    cuda(
+        &format!("{class}B<int, 2> b; b.at(1) = 3; int r = b.at(0);"),
+        "= goto2 W.na = goto5 R.na =",
+    );
+    cuda(
+        "template <int N> struct L { static constexpr int n = 1 + L<N / 2>::n; }; \
+         template <> struct L<1> { static constexpr int n = 0; }; int r = L<8>::n;",
+        "=",
+    );
+    wrong(
+        Dialect::Cuda,
+        &format!("{class}B<int, 2> b; B<int, 3> c; b = c;"),
+        "a `B<int, 3>` is no `B<int, 2>`",
+    );
+    wrong(
+        Dialect::Cuda,
+        &format!("{class}int r = B<int, 2>::size;"),
+        "has no constant or function `size`",
+    );
+}
+
+#[test]
+fn operators_of_structures_are_functions() {
+    let class = "struct V { int a; V operator+(const V &o) const { return V{a + o.a}; } }; ";
+    cuda(
+        &format!("{class}V u = {{1}}, v = {{2}}; V w = u + v;"),
+        "W.na W.na R.na R.na W.na R.na W.na goto8 R.na W.na",
+    );
+    wrong(
+        Dialect::Cuda,
+        &format!("{class}V u = {{1}}; V w = u - u;"),
+        "this is no `V` in memory",
+    );
+}
+
+#[test]
+fn lambdas_see_what_they_capture() {
+    cuda(
+        "int n = 1; auto f = [&](int by) { n += by; }; f(2); n = n;",
+        "= = =",
+    );
+    // A capture by value keeps the value that the variable had.
+    cuda(
+        "int n = 1; auto f = [n] { return n; }; n = 2; int r = f();",
+        "= = = = goto5 =",
+    );
+    for (code, part) in [
+        (
+            "auto f = [](int n) { return n; }; int r = f();",
+            "this lambda takes 1 arguments",
+        ),
+        ("auto f = [] { return 1; }; int r = f;", "`f` is no value"),
+        ("int r = [] { return 1; };", "a lambda is no value here"),
+    ] {
+        wrong(Dialect::Cuda, code, part);
+    }
+}
+
+#[test]
+fn a_reference_to_a_constant_takes_a_value() {
+    cuda("int f(const int &v) { return v; } int r = f(2 + 1);", "=");
+    wrong(
+        Dialect::Cuda,
+        "int f(int &v) { return v; } int r = f(2);",
+        "this cannot be assigned to",
+    );
+}
+
+#[test]
+fn vectors_of_opencl_have_operators() {
+    assert_eq!(
+        lowered(Dialect::OpenCl, "int2 u = (int2)(1, 2); int2 v = u.yx;"),
+        "W.na@Thread W.na@Thread R.na@Thread R.na@Thread W.na@Thread W.na@Thread \
+         R.na@Thread R.na@Thread W.na@Thread W.na@Thread R.na@Thread R.na@Thread \
+         W.na@Thread W.na@Thread"
+    );
+    for (code, part) in [
+        ("int2 u = 1; int2 v = u.xz;", "has no member `xz`"),
+        ("int2 u = 1; int3 v = u + u;", "a `int2` is no `int3`"),
+        (
+            "float f = 1.0f; int r = f ? 1 : 2;",
+            "a number of floating point chooses",
+        ),
+    ] {
+        wrong(Dialect::OpenCl, code, part);
+    }
+    cuda("float f = 1.0f; int r = f ? 1 : 2;", "= =");
 }
 
 #[test]

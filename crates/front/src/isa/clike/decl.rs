@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use super::ast::{
-    Base, Declaration, Declarator, Declared, EnumSyntax, Function, Initial, Qualifiers, Specifiers,
-    StmtKind, Storage, StructSyntax, TypeName,
+    Base, Declaration, Declarator, Declared, EnumSyntax, Expr, Function, Initial, Qualifiers,
+    Specifiers, StmtKind, Storage, TypeName,
 };
 use super::floats;
 use super::lex::Tok;
@@ -87,11 +87,6 @@ const PARTS: &[&str] = &["signed", "unsigned", "char", "short", "int", "long"];
 
 const LONG_DOUBLE: &str = "floating-point types of more than 64 bits are";
 
-const BIT_FIELDS: (&str, &str) = (
-    "bit-fields are",
-    "one access covers several of them: use separate members",
-);
-
 impl Parser<'_, '_> {
     fn storage(&self, word: &str) -> Option<Storage> {
         STORAGE
@@ -127,6 +122,8 @@ impl Parser<'_, '_> {
                     word,
                     "void" | "bool" | "_Bool" | "auto" | "enum" | "struct" | "class" | "union"
                 )
+                || (self.language.cpp && matches!(word, "decltype" | "typename"))
+                || self.names_group(n)
                 || self.floating(word).is_some()
                 || self.names_class(n)
                 || self.types.contains(word)
@@ -167,7 +164,16 @@ impl Parser<'_, '_> {
     /// Whether a declaration begins with the next token.
     pub(super) fn declares(&self) -> bool {
         // `size_t(n)` is a cast, `enum { A }` is not.
-        let own = matches!(self.word(), "enum" | "struct" | "class");
+        let own = matches!(self.word(), "enum" | "struct" | "class" | "decltype");
+        // `S<4>::f(x)`, `S<4>(x)`: an expression.
+        if self.language.cpp
+            && let Some(behind) = self.behind_instance(0)
+        {
+            return !matches!(self.tokens.peek_at(behind), Tok::Punct(":" | "(" | "{"));
+        }
+        if self.names_group(0) {
+            return false;
+        }
         let cast =
             self.language.cpp && !own && matches!(self.tokens.peek_at(1), Tok::Punct("(" | "{"));
         // `int (*f)(int)`
@@ -249,6 +255,10 @@ impl Parser<'_, '_> {
                 continue;
             }
             let first = base.is_none() && parts.is_empty();
+            if self.language.cpp && first && word == "typename" {
+                self.next();
+                continue;
+            }
             if self.language.cpp && matches!(word, "alignas" | "__align__") && self.is_aligned() {
                 for _ in ["alignas", "(", "n", ")"] {
                     self.next();
@@ -286,6 +296,26 @@ impl Parser<'_, '_> {
                 parts.push(word);
             } else if base.is_some() || !parts.is_empty() {
                 break;
+            } else if self.classes.contains(word) && self.tokens.peek_at(1) == Tok::Punct("<") {
+                self.next();
+                let arguments = self.template_arguments()?;
+                base = Some(Base::Instance(range, arguments.into()));
+            } else if self.language.cpp && self.is_member_type(word) {
+                self.next();
+                base = Some(Base::Named(range));
+            } else if self.language.cpp && word == "decltype" {
+                self.next();
+                self.expect("(")?;
+                let of = self.comma()?;
+                self.expect(")")?;
+                base = Some(Base::TypeOf(of.into()));
+            } else if self.names_group(0) {
+                self.next();
+                if self.eat("<") {
+                    self.next();
+                    self.expect(">")?;
+                }
+                base = Some(Base::Group);
             } else if self.types.contains(word) {
                 self.next();
                 base = Some(Base::Named(range));
@@ -434,7 +464,7 @@ impl Parser<'_, '_> {
     }
 
     /// The name of a structure or enumeration, if one comes next; in C++ it becomes a type name.
-    fn tag(&mut self) -> Parsed<Option<Range<usize>>> {
+    pub(super) fn tag(&mut self) -> Parsed<Option<Range<usize>>> {
         if self.tokens.peek() != Tok::Name {
             return Ok(None);
         }
@@ -446,166 +476,6 @@ impl Parser<'_, '_> {
         Ok(Some(name))
     }
 
-    /// `struct S { int a; }`, from its first word.
-    fn structure(&mut self) -> Parsed<Base> {
-        let start = self.next().start;
-        if matches!(
-            self.word(),
-            "__attribute__" | "__align__" | "alignas" | "_Alignas"
-        ) {
-            return self.refuse(
-                "alignment and packing of structures are",
-                "leave it out, if only sizes depend on it",
-            );
-        }
-        let name = self.tag()?;
-        if self.tokens.peek() == Tok::Punct(":") {
-            return self.refuse("base classes are", "write their members into the structure");
-        }
-        let around = std::mem::take(&mut self.methods);
-        let members = match self.eat("{") {
-            true => match self.nested(Self::members) {
-                Ok(members) => Some(members),
-                Err(Failed) => {
-                    self.behind_brace();
-                    return Err(Failed);
-                }
-            },
-            false if name.is_none() => return self.unexpected("the name of a structure or `{`"),
-            false => None,
-        };
-        let functions = std::mem::replace(&mut self.methods, around);
-        Ok(Base::Struct(
-            StructSyntax {
-                name,
-                members,
-                functions,
-                range: start..self.tokens.last().range.end,
-            }
-            .into(),
-        ))
-    }
-
-    /// Skips to the `}` of a structure with an error.
-    fn behind_brace(&mut self) {
-        let mut open = 0;
-        loop {
-            match self.tokens.peek() {
-                Tok::Punct("{") => open += 1,
-                Tok::Punct("}") if open == 0 => return,
-                Tok::Punct("}") => open -= 1,
-                Tok::End => return,
-                _ => {}
-            }
-            self.next();
-        }
-    }
-
-    /// The members of a structure, after the `{`.
-    fn members(&mut self) -> Parsed<Vec<Declaration>> {
-        let mut all = Vec::new();
-        while !self.eat("}") {
-            // The program compiles, so it has access to whatever it names.
-            if self.language.cpp && matches!(self.word(), "public" | "private" | "protected") {
-                self.next();
-                self.expect(":")?;
-                continue;
-            }
-            if self.tokens.peek() == Tok::Punct("~") {
-                return self.refuse(
-                    "destructors are",
-                    "write the operation at each use of the object",
-                );
-            }
-            let specifiers = self.specifiers()?;
-            if specifiers.has(Storage::Aligned).is_some() {
-                return self.refuse(
-                    "alignments of members are",
-                    "leave them out, if only sizes depend on them",
-                );
-            }
-            let other = |s: &Storage| !matches!(s, Storage::Device | Storage::Inline);
-            if specifiers.storage.iter().any(|s| other(&s.0)) {
-                return self.refuse(
-                    "static and constant members are",
-                    "declare it outside of the structure",
-                );
-            }
-            let mut members = Vec::new();
-            if self.method_begins(&specifiers) {
-                let declarator = self.declarator(true)?;
-                self.method_of_structure(specifiers, declarator)?;
-                continue;
-            }
-            loop {
-                match self.tokens.peek() {
-                    Tok::Punct("(") => {
-                        return self.refuse("constructors are", "assign to the members");
-                    }
-                    Tok::Punct(":") => return self.refuse(BIT_FIELDS.0, BIT_FIELDS.1),
-                    Tok::Punct(";") if members.is_empty() => {
-                        return self.refuse("members without a name are", "name the member");
-                    }
-                    _ => {}
-                }
-                let declarator = self.declarator(true)?;
-                match self.tokens.peek() {
-                    Tok::Punct(":") => return self.refuse(BIT_FIELDS.0, BIT_FIELDS.1),
-                    Tok::Punct("=" | "{") => {
-                        return self.refuse(
-                            "initialisers of members are",
-                            "assign to the member, or use `{…}`",
-                        );
-                    }
-                    _ => {}
-                }
-                members.push(Declared {
-                    declarator,
-                    value: None,
-                });
-                if !self.eat(",") {
-                    break;
-                }
-            }
-            self.expect(";")?;
-            all.push(Declaration {
-                specifiers,
-                all: members,
-            });
-        }
-        Ok(all)
-    }
-
-    /// Whether a member function comes next, behind its specifiers.
-    fn method_begins(&self, specifiers: &Specifiers) -> bool {
-        let mut n = 0;
-        while matches!(self.tokens.peek_at(n), Tok::Punct("*" | "&")) {
-            n += 1;
-        }
-        let named = self.tokens.peek_at(n) == Tok::Name;
-        let constructor = matches!(specifiers.base, Base::Named(_)) && n == 0 && !named;
-        self.language.cpp
-            && named
-            && !constructor
-            && self.word_at(n) != "operator"
-            && self.tokens.peek_at(n + 1) == Tok::Punct("(")
-    }
-
-    /// `int get() const { return x; }` in a structure.
-    fn method_of_structure(&mut self, specifiers: Specifiers, name: Declarator) -> Parsed<()> {
-        match self.function(specifiers, name)? {
-            StmtKind::Function(Some(function)) => self.methods.push(function),
-            _ => {
-                return self.refuse(
-                    "member functions that are defined elsewhere are",
-                    "define the function in the structure",
-                );
-            }
-        }
-        self.eat(";");
-        Ok(())
-    }
-
     /// Reads a declarator; if `named`, it must have a name.
     pub(super) fn declarator(&mut self, named: bool) -> Parsed<Declarator> {
         let mut all = Declarator::default();
@@ -614,13 +484,11 @@ impl Parser<'_, '_> {
             while self.qualifier(&mut of_pointer) {}
             all.pointers.push(of_pointer);
         }
-        if self.tokens.peek() == Tok::Punct("&&") {
-            return self.refuse("references to temporary values are", "use a variable");
-        }
-        if self.tokens.peek() == Tok::Punct("&") {
+        if matches!(self.tokens.peek(), Tok::Punct("&" | "&&")) {
             if !self.language.cpp {
                 return self.unexpected("a name; C has no references");
             }
+            all.temporary = self.tokens.peek() == Tok::Punct("&&");
             self.next();
             all.reference = true;
         }
@@ -634,9 +502,12 @@ impl Parser<'_, '_> {
                 );
             }
             if self.language.cpp && self.tokens.peek() == Tok::Punct("[") {
-                return self.refuse("structured bindings are", "name the members");
+                return self.structured(all);
             }
-            all.name = self.new_name("the name of a register")?;
+            all.name = match self.word() {
+                "operator" if self.language.cpp => self.operator_name()?,
+                _ => self.new_name("the name of a register")?,
+            };
         }
         while self.tokens.peek() == Tok::Punct("[") {
             let start = self.next().start;
@@ -740,6 +611,9 @@ impl Parser<'_, '_> {
 
     /// Whether the declarator just read is that of a function: its parameters come next.
     fn is_function(&self) -> bool {
+        if self.language.cpp && self.tokens.peek() == Tok::Punct("<") && !self.in_block() {
+            return true;
+        }
         if self.tokens.peek() != Tok::Punct("(") || self.in_block() {
             return false;
         }
@@ -763,13 +637,80 @@ impl Parser<'_, '_> {
     }
 
     /// `(int *p, int v) { … }`, after the name.
-    fn function(&mut self, specifiers: Specifiers, declarator: Declarator) -> Parsed<StmtKind> {
+    pub(super) fn function(
+        &mut self,
+        specifiers: Specifiers,
+        declarator: Declarator,
+    ) -> Parsed<StmtKind> {
+        // `template <> int f<int>(…)`
+        let specialises = match self.language.cpp && self.tokens.peek() == Tok::Punct("<") {
+            true => Some(self.template_arguments()?),
+            false => None,
+        };
         self.expect("(")?;
         let template = std::mem::take(&mut self.pending);
         if !template.is_empty() {
             let word = self.str(&declarator.name);
             self.templates.insert(word);
         }
+        let (params, defaults) = self.parameters()?;
+        self.behind_parameters()?;
+        let constructs = match self.is_constructor(&specifiers, &declarator) {
+            true => Some(self.member_initialisers()?),
+            false => None,
+        };
+        if self.language.cpp && self.eat("=") && matches!(self.word(), "default" | "delete" | "") {
+            self.next();
+            self.expect(";")?;
+            return Ok(StmtKind::Function(None));
+        }
+        if self.eat(";") {
+            if let Some(value) = defaults.iter().flatten().next() {
+                let range = value.range.clone();
+                let message = "a default argument in a declaration";
+                return self.fail(range, message, "it in the definition of the function");
+            }
+            return Ok(StmtKind::Function(None));
+        }
+        let result = self.result_of(specifiers, declarator)?;
+        if self.tokens.peek() != Tok::Punct("{") {
+            return self.unexpected("`{` and the body of the function");
+        }
+        let body = self.nested(Self::body)?;
+        Ok(StmtKind::Function(Some(
+            Function {
+                result,
+                params,
+                defaults,
+                template,
+                specialises,
+                constructs,
+                body,
+            }
+            .into(),
+        )))
+    }
+
+    /// The type of a result: the one behind `->`, if there is one.
+    pub(super) fn result_of(
+        &mut self,
+        specifiers: Specifiers,
+        declarator: Declarator,
+    ) -> Parsed<TypeName> {
+        if !self.language.cpp || !self.eat("->") {
+            return Ok(TypeName {
+                specifiers,
+                declarator,
+            });
+        }
+        let mut result = self.type_name()?;
+        result.declarator.name = declarator.name;
+        result.specifiers.storage.extend(specifiers.storage);
+        Ok(result)
+    }
+
+    /// The parameters of a function behind the `(`, with their default arguments.
+    pub(super) fn parameters(&mut self) -> Parsed<(Vec<TypeName>, Vec<Option<Expr>>)> {
         let (mut params, mut defaults) = (Vec::new(), Vec::new());
         if self.word() == "void" && self.tokens.peek_at(1) == Tok::Punct(")") {
             self.next();
@@ -812,51 +753,24 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        self.behind_parameters()?;
-        if self.eat(";") {
-            if let Some(value) = defaults.iter().flatten().next() {
-                let range = value.range.clone();
-                let message = "a default argument in a declaration";
-                return self.fail(range, message, "it in the definition of the function");
-            }
-            return Ok(StmtKind::Function(None));
-        }
-        if self.language.cpp && self.tokens.peek() == Tok::Punct("->") {
-            return self.refuse(
-                "types of results behind the parameters are",
-                "write the type before the name",
-            );
-        }
-        if self.tokens.peek() != Tok::Punct("{") {
-            return self.unexpected("`{` and the body of the function");
-        }
-        let body = self.nested(Self::body)?;
-        let result = TypeName {
-            specifiers,
-            declarator,
-        };
-        Ok(StmtKind::Function(Some(
-            Function {
-                result,
-                params,
-                defaults,
-                template,
-                body,
-            }
-            .into(),
-        )))
+        Ok((params, defaults))
     }
 
     /// Skips words behind the parameters of a function that change nothing: attributes, and `const`
     /// of a member function.
-    fn behind_parameters(&mut self) -> Parsed<()> {
+    pub(super) fn behind_parameters(&mut self) -> Parsed<()> {
         loop {
             match self.word() {
                 "__attribute__" | "__attribute" => {
                     self.next();
                     self.attribute()?;
                 }
-                "const" | "noexcept" if self.language.cpp && self.in_block() => drop(self.next()),
+                "const" | "noexcept" | "override" | "mutable" | "constexpr" | "__device__"
+                | "__host__"
+                    if self.language.cpp =>
+                {
+                    drop(self.next());
+                }
                 _ => return Ok(()),
             }
         }
@@ -871,6 +785,17 @@ impl Parser<'_, '_> {
                 specifiers,
                 all: Vec::new(),
             }));
+        }
+        // `S::S(int n) : a(n) { … }`
+        if self.is_outer_constructor(&specifiers) {
+            let (name, specifiers) = as_constructor(specifiers);
+            return self.function(
+                specifiers,
+                Declarator {
+                    name,
+                    ..Declarator::default()
+                },
+            );
         }
         let first = self.declarator(true)?;
         if self.is_function() {
@@ -889,10 +814,13 @@ impl Parser<'_, '_> {
         if self.language.cpp && self.tokens.peek() == Tok::Punct("{") {
             return self.nested(Self::initial_value).map(Some);
         }
+        let start = self.tokens.range().start;
         if self.language.cpp && self.eat("(") {
-            let value = self.expression()?;
-            self.expect(")")?;
-            return Ok(Some(Initial::Value(value)));
+            let (mut all, _) = self.arguments()?;
+            return Ok(Some(match all.len() {
+                1 => Initial::Value(all.swap_remove(0)),
+                _ => Initial::Call(all, start..self.tokens.last().range.end),
+            }));
         }
         Ok(None)
     }
@@ -930,7 +858,7 @@ impl Parser<'_, '_> {
     }
 
     /// Skips `((always_inline))`: attributes without an effect that a model could see.
-    fn attribute(&mut self) -> Parsed<()> {
+    pub(super) fn attribute(&mut self) -> Parsed<()> {
         self.expect("(")?;
         self.expect("(")?;
         while !self.eat(")") {
@@ -981,6 +909,26 @@ impl Parser<'_, '_> {
             });
         Err(Failed)
     }
+}
+
+/// The specifiers of a constructor, which has no result.
+pub(super) fn nothing(range: Range<usize>) -> Specifiers {
+    Specifiers {
+        base: Base::Void,
+        of_base: Qualifiers::default(),
+        storage: Vec::new(),
+        range,
+    }
+}
+
+/// The name of a constructor outside of its class, and its specifiers.
+fn as_constructor(specifiers: Specifiers) -> (Range<usize>, Specifiers) {
+    let name = match &specifiers.base {
+        Base::Named(range) => range.clone(),
+        _ => specifiers.range.clone(),
+    };
+    let plain = nothing(name.clone());
+    (name, plain)
 }
 
 /// The type that words such as `unsigned long` form, in any order (C11, 6.7.2).

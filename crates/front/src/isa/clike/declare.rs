@@ -16,13 +16,15 @@
 
 use std::ops::Range;
 
-use super::ast::{Base, Declaration, Declared, ExprKind, Initial, Specifiers, Storage, TypeName};
+use super::ast::{
+    Base, Declaration, Declared, Expr as Tree, ExprKind, Initial, Specifiers, Storage, TypeName,
+};
 use super::lower::Lowering;
-use super::place::Place;
+use super::place::{Place, shifted};
 use super::ptx_forms::plain;
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Type, Value};
-use program::{Expr, Space, Ty};
+use program::{BinOp, Expr, Space, Ty};
 
 impl<'a> Lowering<'a, '_> {
     /// Binds a name in the innermost block.
@@ -166,7 +168,7 @@ impl<'a> Lowering<'a, '_> {
             Some(Initial::List(all, _)) if matches!(all.as_slice(), [Initial::Value(_)]) => {
                 match &all[0] {
                     Initial::Value(value) => value,
-                    Initial::List(..) | Initial::Member(..) => return,
+                    Initial::List(..) | Initial::Member(..) | Initial::Call(..) => return,
                 }
             }
             _ => {
@@ -178,6 +180,16 @@ impl<'a> Lowering<'a, '_> {
         };
         if let Some(group) = self.group_of(value) {
             self.bind(name, Binding::Group(group));
+            return;
+        }
+        if self.is_closure(value) {
+            if let Some(closure) = self.closure_of(value) {
+                self.bind(name, Binding::Closure(closure));
+            }
+            return;
+        }
+        if !declared.declarator.parts.is_empty() {
+            self.structured(declared, value);
             return;
         }
         // The library does not copy pipelines.
@@ -255,7 +267,23 @@ impl<'a> Lowering<'a, '_> {
             );
             return;
         }
-        let value = self.scalar(value);
+        let value_of = self.eval(value);
+        // The result of a template is a structure only after the call.
+        if let Type::Struct(_) = &value_of.ty {
+            let of = Qualified {
+                constant,
+                ..value_of.ty.clone().into()
+            };
+            if let Some(at) = self.variable_with_address(name, &of) {
+                let own = Qualified::from(of.ty);
+                self.copy_members((at, own.clone()), (value_of.expr, own), &value.range);
+            }
+            return;
+        }
+        let value = match value_of.ty {
+            Type::Void => self.scalar(value),
+            _ => value_of,
+        };
         let pointers = declared.declarator.pointers.len();
         if pointers > 0 && value.target().is_none() {
             self.error("wrong-operand", name, "this is not a pointer", |d| {
@@ -274,6 +302,38 @@ impl<'a> Lowering<'a, '_> {
             return;
         }
         self.register(name, of, Some(value));
+    }
+
+    /// `auto [x, y] = p;`: names for the members of a copy; `auto &[x, y]`: of the object itself.
+    fn structured(&mut self, declared: &Declared, value: &Tree) {
+        let names = &declared.declarator.parts;
+        let Some((from, there)) = self.memory_place(value) else {
+            return;
+        };
+        let from = self.stable(from);
+        let range = &declared.declarator.name;
+        let (at, of) = match declared.declarator.reference {
+            true => (from, there),
+            false => {
+                let own = Qualified::from(there.ty.clone());
+                let Some(at) = self.unnamed("[]", &own, range) else {
+                    return;
+                };
+                self.copy_members((at.clone(), own.clone()), (from, there), range);
+                (at, own)
+            }
+        };
+        let parts = of.parts();
+        if parts.len() != names.len() {
+            let message = format!("a `{}` has {} parts", of.ty.name(), parts.len());
+            self.error("wrong-operand", range, message, |d| {
+                d.label("expected as many names")
+            });
+            return;
+        }
+        for (name, (offset, part)) in names.iter().zip(parts) {
+            self.bind(name, Binding::Memory(shifted(&at, offset), part));
+        }
     }
 
     /// Declares the variable of a loop over the elements of an array.
@@ -427,7 +487,7 @@ impl<'a> Lowering<'a, '_> {
                 }
             },
             Some(Initial::Value(value)) => Some(value),
-            Some(Initial::Member(..)) | None => None,
+            Some(Initial::Call(..) | Initial::Member(..)) | None => None,
         };
         if let Some(tree) = one
             && self.mentions(tree, self.str(name))
@@ -577,6 +637,11 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn stable(&mut self, addr: Expr) -> Expr {
         match addr {
             Expr::Address(_) => addr,
+            Expr::Bin(BinOp::Add, _, ref base, ref by)
+                if matches!((&**base, &**by), (Expr::Address(_), Expr::Const(_))) =>
+            {
+                addr
+            }
             addr => self.kept(Value::of(addr, Ty::WORD)).expr,
         }
     }

@@ -17,9 +17,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::ast::{Expr as Tree, ExprKind, TypeName};
+use super::ast::{Base, Expr as Tree, ExprKind, TypeName};
 use super::coordinates::is_shape;
-use super::lower::Lowering;
+use super::lower::{Lowering, Touches};
 use super::scope::Binding;
 use super::types::{Qualified, Type};
 use program::{BinOp, RegId};
@@ -41,6 +41,15 @@ pub(super) struct Effects {
 }
 
 impl Effects {
+    /// Those of a function that accesses memory in this way.
+    fn of_function(touches: Touches) -> Effects {
+        Effects {
+            plain: touches == Touches::Memory,
+            acts: touches == Touches::Everything,
+            ..Effects::default()
+        }
+    }
+
     /// Whether it has an effect that must not occur if the expression is not evaluated.
     pub(super) fn any(&self) -> bool {
         self.plain || self.acts || !self.writes.is_empty()
@@ -98,7 +107,36 @@ impl Lowering<'_, '_> {
     /// The effects of evaluating an expression.
     pub(super) fn effects(&self, tree: &Tree) -> Effects {
         let of = |tree: &Tree| self.effects(tree);
+        if let Some((known, operands, _)) = self.operator_of(tree) {
+            let touches = known.touches;
+            let parts = operands.into_iter().map(of);
+            return parts.fold(Effects::of_function(touches), Effects::and);
+        }
         match &tree.kind {
+            ExprKind::Lambda(_) | ExprKind::Trait(..) => Effects::default(),
+            ExprKind::Made(name, args) => {
+                let constructs = self
+                    .known_structure(name)
+                    .is_none_or(|ty| self.has_constructor(&ty));
+                let made = Effects {
+                    acts: constructs && !args.is_empty(),
+                    ..Effects::default()
+                };
+                args.iter().map(of).fold(made, Effects::and)
+            }
+            ExprKind::Scoped(_, _, None) => Effects::default(),
+            ExprKind::Scoped(_, _, Some(args)) => {
+                let acts = Effects::of_function(Touches::Everything);
+                args.iter().map(of).fold(acts, Effects::and)
+            }
+            ExprKind::Placed(..) => Effects::of_function(Touches::Everything),
+            ExprKind::Invoke(called, args) => {
+                let known = self
+                    .type_of_place(called)
+                    .and_then(|of| Some(self.method_of_type(&of.ty, "operator()")?.touches));
+                let acts = Effects::of_function(known.unwrap_or(Touches::Everything));
+                args.iter().map(of).fold(acts, Effects::and)
+            }
             ExprKind::Int(..)
             | ExprKind::Float(..)
             | ExprKind::SizeOf(_)
@@ -135,7 +173,11 @@ impl Lowering<'_, '_> {
                 let mut all = self
                     .effects_of_place(object)
                     .and(self.effects_of_call(self.str(name), args));
-                all.acts |= self.method_of_code(object, name).is_some();
+                if let Some(known) = self.method_of_code(object, name) {
+                    (all.acts, all.plain) = (false, false);
+                    let parts = args.iter().map(of).chain([self.effects_of_place(object)]);
+                    all = parts.fold(Effects::of_function(known.touches), Effects::and);
+                }
                 all
             }
             ExprKind::Refer(reference) => self.effects_of_place(&reference.object),
@@ -164,10 +206,13 @@ impl Lowering<'_, '_> {
     /// The effects of a call: all arguments first, then the function.
     fn effects_of_call(&self, name: &str, args: &[Tree]) -> Effects {
         let plain = self.is_plain_read(name);
-        let mut all = Effects {
-            acts: !plain && !self.is_pure(name),
-            plain,
-            ..Effects::default()
+        let mut all = match self.touches_of_call(name) {
+            Some(touches) => Effects::of_function(touches),
+            None => Effects {
+                acts: !plain && !self.is_pure(name),
+                plain,
+                ..Effects::default()
+            },
         };
         let written = self
             .functions
@@ -195,6 +240,17 @@ impl Lowering<'_, '_> {
         all
     }
 
+    /// The accesses of a lambda, of a function of the current class, or of `S::f`.
+    fn touches_of_call(&self, name: &str) -> Option<Touches> {
+        if let Some(Binding::Closure(closure)) = self.scopes.find(name) {
+            return Some(closure.touches);
+        }
+        if let Some((known, _)) = self.method_of_this(name) {
+            return Some(known.touches);
+        }
+        Some(self.function_of_class(name)?.0.touches)
+    }
+
     /// Whether an expression contains a name.
     pub(super) fn mentions(&self, tree: &Tree, word: &str) -> bool {
         let here = matches!(tree.kind, ExprKind::Name) && self.str(&tree.range) == word;
@@ -207,7 +263,7 @@ impl Lowering<'_, '_> {
     /// The declaration that a name refers to, if the tree is a name.
     pub(super) fn binding(&self, tree: &Tree) -> Option<&Binding> {
         match tree.kind {
-            ExprKind::Name => self.scopes.find(self.str(&tree.range)),
+            ExprKind::Name => self.find_binding(self.str(&tree.range)),
             _ => None,
         }
     }
@@ -229,6 +285,12 @@ impl Lowering<'_, '_> {
             Type::Pointer(to) | Type::Array(to, _) => Some(Qualified::clone(&to)),
             _ => None,
         };
+        if let Some((known, ..)) = self.operator_of(tree) {
+            return known.returns.clone();
+        }
+        if let Some(of) = self.type_of_vectors(tree) {
+            return Some(of.into());
+        }
         match &tree.kind {
             ExprKind::Name => match self.binding(tree) {
                 Some(Binding::Register(variable)) => Some(variable.of.clone()),
@@ -249,14 +311,10 @@ impl Lowering<'_, '_> {
             ExprKind::Index(a, _) => pointed(a),
             ExprKind::Field(a, name) => {
                 let of = self.type_of_place(a)?;
-                let Type::Struct(structure) = &of.ty else {
-                    return None;
-                };
-                let member = structure
-                    .members()
-                    .iter()
-                    .find(|m| m.name == self.str(name))?;
-                Some(member.of.within(&of))
+                let word = self.str(name);
+                let single = self.single_component(&of.ty, word);
+                let (_, member) = of.ty.member(single.as_deref().unwrap_or(word))?;
+                Some(member.within(&of))
             }
             ExprKind::AddressOf(a) => match (&a.kind, self.binding(a), self.type_of_place(a)?) {
                 // For memory that the test names, `&x` is its address.
@@ -279,21 +337,68 @@ impl Lowering<'_, '_> {
             }
             ExprKind::Call(name, _) => {
                 let word = self.str(name);
-                let known = self.functions.get(word);
-                let made = || self.vector(word.strip_prefix("make_")?);
-                known
-                    .map_or_else(made, |known| known.structure.clone())
-                    .map(Qualified::from)
+                let of_object = match self.scopes.find(word) {
+                    Some(Binding::Memory(_, of)) => self.method_of_type(&of.ty, "operator()"),
+                    _ => None,
+                };
+                if let Some(known) = of_object {
+                    return known.returns.clone();
+                }
+                if let Some((known, _)) = self.method_of_this(word) {
+                    return known.returns;
+                }
+                if let Some((known, _)) = self.function_of_class(word) {
+                    return known.returns;
+                }
+                match self.functions.get(word) {
+                    Some(known) => known.returns.clone(),
+                    None => self
+                        .vector(word.strip_prefix("make_")?)
+                        .map(Qualified::from),
+                }
             }
-            ExprKind::Braced(Some(of), _) | ExprKind::Vector(of, _) => {
+            ExprKind::Method(object, name, _) => self.method_of_code(object, name)?.returns.clone(),
+            ExprKind::Invoke(of, _) => {
+                let of = self.type_of_place(of)?;
+                self.method_of_type(&of.ty, "operator()")?.returns.clone()
+            }
+            ExprKind::Braced(Some(of), _) | ExprKind::Vector(of, _) | ExprKind::Made(of, _) => {
                 self.known_structure(of).map(Qualified::from)
             }
+            ExprKind::Cast(of, _) => self.known_cast(of),
             ExprKind::Comma(_, a)
             | ExprKind::Choice(_, a, _)
             | ExprKind::Assign(_, a, _)
             | ExprKind::Step { target: a, .. } => self.type_of_place(a),
             _ => None,
         }
+    }
+
+    /// The type of a cast to a structure or to a pointer to one.
+    fn known_cast(&self, of: &TypeName) -> Option<Qualified> {
+        if let Some(of) = self.known_structure(of) {
+            return Some(of.into());
+        }
+        let Base::Named(range) = &of.specifiers.base else {
+            return None;
+        };
+        let word = self.str(range);
+        let to = match self.find_binding(word) {
+            Some(Binding::Type(to)) => to.ty.clone(),
+            _ => self.vector(word)?,
+        };
+        let pointer = of.declarator.pointers.len() == 1 && of.declarator.arrays.is_empty();
+        (pointer && matches!(to, Type::Struct(_))).then(|| {
+            let said = of.specifiers.of_base;
+            Qualified {
+                constant: said.constant,
+                volatile: said.volatile,
+                space: said.space,
+                ..to.into()
+            }
+            .pointer()
+            .into()
+        })
     }
 
     /// Whether an expression is a value of the thread's position, such as `threadIdx.x`, or looks

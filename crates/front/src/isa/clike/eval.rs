@@ -44,12 +44,31 @@ impl Lowering<'_, '_> {
     /// arbitrary.
     pub(super) fn eval(&mut self, tree: &Tree) -> Value {
         self.depth += 1;
-        let value = self.eval_inner(tree);
+        let (value, refers) = self.eval_with_reference(tree);
         self.depth -= 1;
-        value
+        match (refers, value.target().cloned()) {
+            (true, Some(of)) if matches!(of.ty, Type::Struct(_)) => {
+                Value::new(value.expr, of.ty.clone())
+            }
+            (true, Some(of)) => self.read(Place::Memory(value.expr, Qualified::clone(&of))),
+            _ => value,
+        }
+    }
+
+    /// The same; a returned reference is the address of its object, and true.
+    pub(super) fn eval_with_reference(&mut self, tree: &Tree) -> (Value, bool) {
+        self.refers = false;
+        let value = self.eval_inner(tree);
+        (value, std::mem::take(&mut self.refers))
     }
 
     fn eval_inner(&mut self, tree: &Tree) -> Value {
+        if let Some(value) = self.operator_of_code(tree) {
+            return value;
+        }
+        if let Some(value) = self.vector_operation(tree) {
+            return value;
+        }
         match &tree.kind {
             ExprKind::Int(v, ty) => Value::literal(*v, Type::Int(*ty)),
             ExprKind::Float(bits, format) => Value::literal(*bits, Type::Float(*format)),
@@ -68,13 +87,7 @@ impl Lowering<'_, '_> {
             } => self.step(tree, (target, one), *op, *prefix, true),
             ExprKind::Neg(a) => {
                 let a = self.eval(a);
-                if let Type::Float(format) = a.ty {
-                    return Value {
-                        expr: floats::negated(format, &a.expr),
-                        ..a
-                    };
-                }
-                self.arithmetic(BinOp::Sub, Value::int(0), a, &tree.range)
+                self.negative(a, &tree.range)
             }
             ExprKind::Plus(a) => {
                 let a = self.eval(a);
@@ -134,7 +147,58 @@ impl Lowering<'_, '_> {
             ExprKind::Vector(to, all) => self.vector_of(tree, to, all),
             ExprKind::Braced(to, all) => self.braced(tree, to.as_deref(), all),
             ExprKind::Method(object, name, args) => self.method(tree, object, name, args),
+            ExprKind::Made(of, args) => match self.named_type(of) {
+                Some(of) => self.made_of(tree, &of, &args.iter().collect::<Vec<_>>()),
+                None => self.nothing(),
+            },
+            ExprKind::Placed(at, of, args) => self.place_new(tree, at, of, args),
+            ExprKind::Scoped(of, name, args) => self.scoped(tree, of, name, args.as_deref()),
+            ExprKind::Lambda(_) => self.lambda_as_value(tree),
+            ExprKind::Invoke(of, args) => self.invoke(tree, of, args),
+            ExprKind::Trait(name, all) => self.type_trait(name, all),
         }
+    }
+
+    /// `-a`
+    pub(super) fn negative(&mut self, a: Value, range: &Range<usize>) -> Value {
+        if let Type::Float(format) = a.ty {
+            return Value {
+                expr: floats::negated(format, &a.expr),
+                ..a
+            };
+        }
+        self.arithmetic(BinOp::Sub, Value::int(0), a, range)
+    }
+
+    /// `std::is_same_v<T, float>` and other properties of types.
+    fn type_trait(&mut self, name: &Range<usize>, all: &[TypeName]) -> Value {
+        let mut types = Vec::new();
+        for of in all {
+            match self.named_type(of) {
+                Some(of) => types.push(of),
+                None => return self.nothing(),
+            }
+        }
+        let word = bare(self.str(name));
+        let signed = |ty: &Type| ty.word().is_some_and(|ty| ty.signed);
+        let number = |ty: &Type| matches!(ty, Type::Int(_) | Type::Bool);
+        let holds = match (word.strip_suffix("_v").unwrap_or(word), types.as_slice()) {
+            ("is_same", [a, b]) => a == b,
+            ("is_integral", [a]) => number(&a.ty),
+            ("is_floating_point", [a]) => matches!(a.ty, Type::Float(_)),
+            ("is_arithmetic", [a]) => number(&a.ty) || matches!(a.ty, Type::Float(_)),
+            ("is_pointer", [a]) => a.ty.target().is_some(),
+            ("is_signed", [a]) => matches!(a.ty, Type::Float(_)) || signed(&a.ty),
+            ("is_unsigned", [a]) => number(&a.ty) && !signed(&a.ty),
+            _ => {
+                let message = format!("`{word}` takes another number of types");
+                self.error("wrong-operands", name, message, |d| {
+                    d.label("expected another number")
+                });
+                return self.nothing();
+            }
+        };
+        Value::literal(i64::from(holds), Type::Bool)
     }
 
     /// Evaluates an expression and discards its value.
@@ -215,7 +279,7 @@ impl Lowering<'_, '_> {
                 else {
                     return self.nothing();
                 };
-                self.fill(&at, &of, values);
+                self.initial_list(&at, &of, values, &tree.range);
                 Value::new(at, of.ty)
             }
             (ty, []) if ty.word().is_some() => Value::literal(0, of.ty),
@@ -247,32 +311,29 @@ impl Lowering<'_, '_> {
             return self.nothing();
         }
         self.in_any_order(all, &tree.range);
-        let mut args: Vec<&Tree> = all.iter().collect();
-        // Without effects, one expression may be evaluated for each component.
-        if let [one] = all
-            && !self.effects(one).any()
-        {
-            args = vec![one; Qualified::from(of.clone()).parts().len()];
+        let mut values = self.flattened(all);
+        let of = Qualified::from(of);
+        let parts = of.parts();
+        if let [one] = values.as_slice() {
+            let value = match one.0.expr {
+                Expr::Const(_) | Expr::Reg(_) => one.0.clone(),
+                _ => self.kept(one.0.clone()),
+            };
+            let one = (value, one.1.clone());
+            values = vec![one; parts.len()];
         }
-        self.made(tree, of, &args)
+        let given = values.len();
+        let values = values.into_iter().zip(&parts);
+        let values: Vec<Expr> = values
+            .map(|((value, range), (_, part))| self.assignable(&value, &part.ty, &range))
+            .collect();
+        self.made_of_values(tree, &of, (given, values))
     }
 
     /// `make_int2(1, 2)`
     fn made(&mut self, tree: &Tree, of: Type, args: &[&Tree]) -> Value {
         let of = Qualified::from(of);
         let parts = of.parts();
-        if parts.len() != args.len() {
-            let message = format!(
-                "a `{}` is made of {} values, {} given",
-                of.ty.name(),
-                parts.len(),
-                args.len()
-            );
-            self.error("wrong-operands", &tree.range, message, |d| {
-                d.label("expected a value for each member")
-            });
-            return self.nothing();
-        }
         let values: Vec<Expr> = args
             .iter()
             .zip(&parts)
@@ -281,13 +342,32 @@ impl Lowering<'_, '_> {
                 self.assignable(&value, &part.ty, &arg.range)
             })
             .collect();
-        let Some(at) = self.unnamed(&format!("{}{{}}", of.ty.name()), &of, &tree.range) else {
+        self.made_of_values(tree, &of, (args.len(), values))
+    }
+
+    /// A structure of values; `given`: how many the code gives.
+    fn made_of_values(
+        &mut self,
+        tree: &Tree,
+        of: &Qualified,
+        (given, values): (usize, Vec<Expr>),
+    ) -> Value {
+        let parts = of.parts();
+        if parts.len() != given {
+            let (name, wanted) = (of.ty.name(), parts.len());
+            let message = format!("a `{name}` is made of {wanted} values, {given} given");
+            self.error("wrong-operands", &tree.range, message, |d| {
+                d.label("expected a value for each member")
+            });
+            return self.nothing();
+        }
+        let Some(at) = self.unnamed(&format!("{}{{}}", of.ty.name()), of, &tree.range) else {
             return self.nothing();
         };
         for ((offset, part), value) in parts.into_iter().zip(values) {
             self.write(&Place::Memory(shifted(&at, offset), part), value);
         }
-        Value::new(at, of.ty)
+        Value::new(at, of.ty.clone())
     }
 
     /// Evaluates an expression as a truth value.
@@ -472,7 +552,7 @@ impl Lowering<'_, '_> {
         )
     }
 
-    fn compare(&mut self, op: CmpOp, a: Value, b: Value, range: &Range<usize>) -> Value {
+    pub(super) fn compare(&mut self, op: CmpOp, a: Value, b: Value, range: &Range<usize>) -> Value {
         if let Some(format) = floats::common(&a.ty, &b.ty) {
             let fixed = a.fixed && b.fixed;
             let expr = floats::compared(op, format, &a, &b);
@@ -510,7 +590,7 @@ impl Lowering<'_, '_> {
     fn name(&mut self, tree: &Tree) -> Value {
         let range = &tree.range;
         let name = self.str(range);
-        match self.scopes.find(name).cloned() {
+        match self.find_binding(name).cloned() {
             Some(Binding::Register(variable)) => return self.read(Place::Register(variable)),
             Some(Binding::Memory(addr, of)) => return self.read(Place::Memory(addr, of)),
             Some(Binding::Constant(value)) => return value,
@@ -519,7 +599,9 @@ impl Lowering<'_, '_> {
                 Binding::Group(_)
                 | Binding::Pipeline(_)
                 | Binding::PipelineState(_)
-                | Binding::Type(_),
+                | Binding::Type(_)
+                | Binding::Closure(_)
+                | Binding::Spelled(_),
             ) => {
                 self.error(
                     "wrong-operand",
@@ -659,7 +741,22 @@ impl Lowering<'_, '_> {
     }
 
     pub(super) fn choice(&mut self, tree: &Tree, cond: &Tree, a: &Tree, b: &Tree) -> Value {
+        let structure = self
+            .type_of_place(a)
+            .filter(|of| matches!(of.ty, Type::Struct(_)));
+        if let Some(of) = structure {
+            return self.choice_of_structures(tree, (cond, a, b), &Qualified::from(of.ty));
+        }
+        let range = &cond.range;
         let cond = self.condition(cond);
+        if matches!(cond.ty, Type::Float(_)) && self.env.language.row().regions {
+            let message = "a number of floating point chooses between two values";
+            self.error("wrong-operand", range, message, |d| {
+                d.label("expected an integer")
+                    .note("`?:` takes any first operand but such a number (OpenCL C, Operators)")
+                    .help("compare it: `v != 0 ? … : …`")
+            });
+        }
         if !self.effects(a).any() && !self.effects(b).any() {
             let (a, b) = (self.eval(a), self.eval(b));
             let ty = self.of_both(&a, &b, &tree.range);
@@ -696,6 +793,28 @@ impl Lowering<'_, '_> {
         let end = self.code.len();
         self.patch(over, end);
         Value::new(Expr::Reg(dst), ty)
+    }
+
+    /// `c ? a : b` of structures: a copy of one of them.
+    fn choice_of_structures(
+        &mut self,
+        tree: &Tree,
+        (cond, a, b): (&Tree, &Tree, &Tree),
+        of: &Qualified,
+    ) -> Value {
+        let Some(at) = self.unnamed(&format!("{}()", of.ty.name()), of, &tree.range) else {
+            return self.nothing();
+        };
+        let cond = self.condition(cond);
+        let skip = self.branch(cond.is_false());
+        self.copy_structure((at.clone(), of.clone()), a, &tree.range);
+        let over = self.branch(Expr::Const(1));
+        let middle = self.code.len();
+        self.patch(skip, middle);
+        self.copy_structure((at.clone(), of.clone()), b, &tree.range);
+        let end = self.code.len();
+        self.patch(over, end);
+        Value::new(at, of.ty.clone())
     }
 
     /// The type of a choice between two values.
@@ -772,7 +891,8 @@ impl Lowering<'_, '_> {
         match (bare(word), args) {
             ("init", _) if self.env.language.cpp => return self.init_object(tree, args),
             // For a value without an owner, `move` returns the value.
-            ("move", [arg]) if self.env.language.cpp => return self.eval(arg),
+            ("move" | "forward", [arg]) if self.env.language.cpp => return self.eval(arg),
+            ("swap", [a, b]) if self.env.language.cpp => return self.swap(tree, a, b),
             _ => {}
         }
         let language = self.env.language;
@@ -804,6 +924,30 @@ impl Lowering<'_, '_> {
                 self.nothing()
             }
         }
+    }
+
+    /// `std::swap(a, b)`
+    fn swap(&mut self, tree: &Tree, a: &Tree, b: &Tree) -> Value {
+        let (Some(first), Some(second)) = (self.place(a), self.place(b)) else {
+            return self.nothing();
+        };
+        let (of_first, of_second) = (first.of().ty.clone(), second.of().ty.clone());
+        if of_first != of_second || of_first.word().is_none() {
+            self.error(
+                "wrong-operands",
+                &tree.range,
+                "these are not exchanged here",
+                |d| d.label("expected two numbers of one type"),
+            );
+            return self.nothing();
+        }
+        let (old_first, old_second) = (self.read(first.clone()), self.read(second.clone()));
+        let (old_first, old_second) = (self.kept(old_first), self.kept(old_second));
+        if self.writable(&first, &a.range) && self.writable(&second, &b.range) {
+            self.write(&first, old_second.expr);
+            self.write(&second, old_first.expr);
+        }
+        Value::void()
     }
 
     /// Reports a function that the languages have and Fencepost does not support. Returns whether
@@ -844,6 +988,7 @@ impl Lowering<'_, '_> {
             || (self.env.language.row().regions
                 && (name.starts_with("convert_") || name.starts_with("as_")))
             || of_groups().any(|function| function == name)
+            || GROUPS_OF_LAUNCH.contains(&super::words::group_word(name))
             || matches!(
                 name,
                 "std::move" | "cuda::std::move" | "cuda::aligned_size_t"
@@ -877,6 +1022,14 @@ impl Lowering<'_, '_> {
         }
     }
 }
+
+/// Functions that give a group of threads, and do nothing.
+const GROUPS_OF_LAUNCH: [&str; 4] = [
+    "this_thread_block",
+    "this_cluster",
+    "this_grid",
+    "tiled_partition",
+];
 
 /// Whether an operation on constants of a signed type overflows.
 fn overflows(op: BinOp, ty: Ty, a: Option<i64>, b: Option<i64>) -> bool {

@@ -178,6 +178,12 @@ impl Parser<'_, '_> {
         if self.casts() {
             return self.nested(Self::cast);
         }
+        if self.language.cpp && self.word() == "new" {
+            if self.tokens.peek_at(1) == Tok::Punct("(") {
+                return self.nested(Self::placed);
+            }
+            return self.refuse("memory from the heap is", "declare it in `[memory]`");
+        }
         if self.word() == "sizeof" {
             return self.nested(Self::size_of);
         }
@@ -249,6 +255,20 @@ impl Parser<'_, '_> {
                 inner = self.method(inner)?;
                 continue;
             }
+            let called = matches!(
+                inner.kind,
+                ExprKind::Lambda(_)
+                    | ExprKind::Made(..)
+                    | ExprKind::Braced(Some(_), _)
+                    | ExprKind::Invoke(..)
+            );
+            if called && self.eat("(") {
+                let (args, depth) = self.arguments()?;
+                let range = inner.range.start..self.tokens.last().range.end;
+                let depth = depth.max(inner.depth);
+                inner = self.node(ExprKind::Invoke(inner.into(), args), range, depth)?;
+                continue;
+            }
             if !self.eat("[") {
                 return Ok(inner);
             }
@@ -289,6 +309,7 @@ impl Parser<'_, '_> {
                 Ok(inner)
             }
             Tok::Name if self.names_instance() => self.nested(Self::instance),
+            Tok::Name if self.names_trait() => self.nested(Self::type_trait),
             Tok::Name if self.named_cast() => self.nested(Self::cast_by_name),
             Tok::Name if self.language.cpp && self.converts() => self.nested(Self::cast_by_call),
             Tok::Name if self.language.cpp && self.is_numbered() => self.nested(Self::numbered),
@@ -334,10 +355,7 @@ impl Parser<'_, '_> {
                 "strings are",
                 "leave out what prints them; a condition names registers",
             ),
-            Tok::Punct("[") if self.language.cpp => self.refuse(
-                "lambdas of your own are",
-                "write the body where it is called",
-            ),
+            Tok::Punct("[") if self.language.cpp => self.nested(Self::lambda),
             _ => self.unexpected("an expression"),
         }
     }

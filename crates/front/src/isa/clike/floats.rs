@@ -22,7 +22,8 @@ use program::{BinOp, CmpOp, Expr, FloatOp, Format, NumberType, Rounding, Ty};
 const TYPES: &[(&str, Format, [bool; 3])] = &[
     ("float", Format::SINGLE, [true; 3]),
     ("double", Format::DOUBLE, [true; 3]),
-    ("half", Format::HALF, [false, true, false]),
+    ("half", Format::HALF, [false, true, true]),
+    ("__half", Format::HALF, [false, false, true]),
 ];
 
 /// The type of that name in a language with that column of tables.

@@ -211,6 +211,7 @@ impl Lowering<'_, '_> {
         what: &str,
         table: &[(&'static str, T)],
     ) -> Option<T> {
+        let range = &self.spelled_range(range);
         let word = self.str(range);
         let plain = if self.env.language.cpp {
             enumerator(word)

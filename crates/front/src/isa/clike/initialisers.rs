@@ -48,6 +48,7 @@ impl<'a> Lowering<'a, '_> {
         let Some(
             Initial::Value(Tree { range, .. })
             | Initial::List(_, range)
+            | Initial::Call(_, range)
             | Initial::Member(range, _),
         ) = left
         else {
@@ -114,8 +115,8 @@ impl<'a> Lowering<'a, '_> {
                 return Some(());
             }
             Some(Initial::Value(tree)) => tree,
-            Some(Initial::Member(range, _)) => {
-                self.error("wrong-operand", range, "this names a member", |d| {
+            Some(Initial::Member(range, _) | Initial::Call(_, range)) => {
+                self.error("wrong-operand", range, "this is no value here", |d| {
                     d.label("expected a value")
                 });
                 return None;
@@ -220,7 +221,9 @@ impl<'a> Lowering<'a, '_> {
                         }
                     }
                 }
-                Initial::Value(Tree { range, .. }) | Initial::List(_, range) => (
+                Initial::Value(Tree { range, .. })
+                | Initial::List(_, range)
+                | Initial::Call(_, range) => (
                     range,
                     "a value without a name among those with names".to_owned(),
                 ),
@@ -268,7 +271,7 @@ impl<'a> Lowering<'a, '_> {
                 self.fill(at, part, all);
                 return;
             }
-            Some(Initial::List(_, range) | Initial::Member(range, _)) => {
+            Some(Initial::List(_, range) | Initial::Member(range, _) | Initial::Call(_, range)) => {
                 self.error("wrong-operand", range, "a list for one value", |d| {
                     d.label("expected a value")
                 });

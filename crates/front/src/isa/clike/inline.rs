@@ -10,7 +10,7 @@
 //! - C11, 6.5.2.2 and 6.9.1; ISO C++, expr.call; CUDA C++ Programming Guide, *Function Execution
 //!   Space Specifiers*.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -19,12 +19,11 @@ use super::ast::{
 };
 use super::calls::MOST_ARGUMENTS;
 use super::classes::is_pipeline_class;
-use super::instances::Instance;
-use super::lower::{Frame, Known, Lowering, Touches};
+use super::lower::{CONSTRUCTOR, Frame, Known, Lowering, OWN_CLASS, Touches};
 use super::place::{Place, shifted};
-use super::scope::{Binding, Variable};
+use super::scope::{Binding, Instance, Variable};
 use super::types::{Qualified, Type, Value};
-use program::{Class, Expr, Init, LocId, Op, Space};
+use program::{Class, Expr, Init, Instr, LocId, Op, RegId, Space, Ty};
 
 /// Limits for one thread after inlining: the number of micro-ops, and the number of calls.
 const LONGEST: usize = 50_000;
@@ -100,21 +99,61 @@ impl Lowering<'_, '_> {
     /// Registers a function of the code.
     pub(super) fn function_of_code(&mut self, function: &Rc<Function>) {
         let word = self.str(&function.result.declarator.name);
-        self.define_function(word, function);
+        let Some((class, own)) = word.rsplit_once("::") else {
+            let word: String = word.split_whitespace().collect();
+            self.define_function(&word, function, None);
+            return;
+        };
+        let Some(Binding::Type(of)) = self.find_binding(class) else {
+            let name = &function.result.declarator.name;
+            self.error(
+                "unknown-type",
+                name,
+                format!("`{class}` is no class here"),
+                |d| d.label("expected a class that is defined before"),
+            );
+            return;
+        };
+        let class = of.ty.name();
+        let own = match function.constructs {
+            Some(_) => CONSTRUCTOR.to_owned(),
+            None => own.split_whitespace().collect(),
+        };
+        self.define_function(&format!("{class}::{own}"), function, Some(&class));
     }
 
     /// Registers a function under a name; that of a member function contains the structure's.
-    pub(super) fn define_function(&mut self, word: &str, function: &Rc<Function>) {
+    pub(super) fn define_function(
+        &mut self,
+        word: &str,
+        function: &Rc<Function>,
+        class: Option<&str>,
+    ) {
         let name = &function.result.declarator.name;
         if function.params.len() > MOST_ARGUMENTS {
             let message = format!("`{word}` has more than {MOST_ARGUMENTS} parameters");
             self.error("unsupported", name, message, |d| d.label("expected fewer"));
             return;
         }
-        let again = self
-            .functions
-            .get(word)
-            .is_some_and(|known| !self.env.language.cpp || self.is_defined(known, function));
+        let known = self.functions.get(word);
+        let same = |known: &Known| known.all().any(|other| Rc::ptr_eq(other, function));
+        if class.is_some() && known.is_some_and(same) {
+            return;
+        }
+        if function.specialises.is_some() {
+            match self.functions.get_mut(word) {
+                Some(known) => known.special.push(function.clone()),
+                None => self.error(
+                    "unknown-function",
+                    name,
+                    "a specialisation of nothing",
+                    |d| d.label("expected a template of that name before"),
+                ),
+            }
+            return;
+        }
+        let again =
+            known.is_some_and(|known| !self.env.language.cpp || self.is_defined(known, function));
         if again {
             self.error(
                 "duplicate-name",
@@ -124,28 +163,137 @@ impl Lowering<'_, '_> {
             );
             return;
         }
-        let touches = match word.contains("::") {
-            true => Touches::Everything,
-            false => self.touches_of_function(function),
+        self.has_operators |= word.contains("operator");
+        let touches = match class {
+            Some(class) => self.touches_of_method(class, function),
+            None => self.touches_of_function(function),
         };
-        let by_reference = |d: &Declarator| d.reference;
+        let by_reference = |d: &Declarator| d.reference && !d.temporary;
         let written = function
             .params
             .iter()
             .map(|p| by_reference(&p.declarator) && !p.specifiers.of_base.constant)
             .collect();
-        let structure = self.known_structure(&function.result);
         let known = Known {
             function: function.clone(),
             others: Vec::new(),
+            special: Vec::new(),
             touches,
             written,
-            structure,
+            returns: self.returned(function),
+            class: class.map(str::to_owned),
         };
         match self.functions.get_mut(word) {
             Some(first) => first.overload(known),
             None => drop(self.functions.insert(word.to_string(), known)),
         }
+    }
+
+    /// The structure that a function returns, or what it returns a reference to.
+    fn returned(&mut self, function: &Function) -> Option<Qualified> {
+        let result = &function.result;
+        if !result.declarator.reference {
+            let structure = self.known_structure(result).map(Qualified::from);
+            let made = matches!(result.specifiers.base, Base::Instance(..));
+            if !made || !function.template.is_empty() {
+                return structure;
+            }
+        }
+        let auto = matches!(result.specifiers.base, Base::Auto);
+        if auto || !function.template.is_empty() {
+            return None;
+        }
+        let errors = self.sink.errors();
+        let of = self.named_type(result)?;
+        let reference = result.declarator.reference || matches!(of.ty, Type::Struct(_));
+        (reference && self.sink.errors() == errors).then_some(of)
+    }
+
+    /// The accesses of a member function: its members are memory.
+    fn touches_of_method(&mut self, class: &str, function: &Function) -> Touches {
+        let plain = self
+            .made_type(class)
+            .is_some_and(|ty| Qualified::from(ty).is_plain());
+        if !plain || function.constructs.is_some() {
+            return Touches::Everything;
+        }
+        let params: HashSet<&str> = function
+            .params
+            .iter()
+            .map(|p| self.str(&p.declarator.name))
+            .collect();
+        let mut own = params.clone();
+        let mut changes = false;
+        for stmt in &function.body {
+            declared(stmt, &mut |d| {
+                own.insert(self.str(&d.name));
+            });
+        }
+        let mut check = |tree: &Tree| changes |= self.changes_a_member(tree, &own);
+        function
+            .body
+            .iter()
+            .for_each(|stmt| stmt.each_expr(&mut check));
+        match changes {
+            true => Touches::Everything,
+            false => self.touches_of_function(function).max(Touches::Memory),
+        }
+    }
+
+    /// The accesses of a lambda beyond its parameters and variables; it may read captured variables.
+    pub(super) fn touches_of_lambda(
+        &self,
+        function: &Function,
+        sees: &[(String, Binding)],
+    ) -> Touches {
+        let (mut own, mut pure, mut changes) = (HashSet::new(), true, false);
+        own.extend(function.params.iter().map(|p| self.str(&p.declarator.name)));
+        for stmt in &function.body {
+            declared(stmt, &mut |d| {
+                own.insert(self.str(&d.name));
+            });
+            acts(stmt, &mut pure);
+        }
+        for stmt in &function.body {
+            stmt.each_expr(&mut |tree| changes |= self.changes_a_member(tree, &own));
+        }
+        if !pure || changes {
+            return Touches::Everything;
+        }
+        let captured = sees.iter().filter(|s| matches!(s.1, Binding::Register(_)));
+        own.extend(captured.map(|(word, _)| word.as_str()));
+        let mut touches = Touches::Nothing;
+        for stmt in &function.body {
+            stmt.each_expr(&mut |tree| touches = touches.max(self.touches_of_tree(tree, &own)));
+        }
+        // What memory it reads may be volatile.
+        match touches {
+            Touches::Nothing => Touches::Nothing,
+            _ => Touches::Everything,
+        }
+    }
+
+    /// Whether an expression in a member function assigns to something that is not its own.
+    fn changes_a_member(&self, tree: &Tree, own: &HashSet<&str>) -> bool {
+        let here = match &tree.kind {
+            ExprKind::Assign(_, target, _) | ExprKind::Step { target, .. } => {
+                !matches!(target.kind, ExprKind::Name) || !own.contains(self.str(&target.range))
+            }
+            _ => false,
+        };
+        here || tree
+            .parts()
+            .into_iter()
+            .any(|part| self.changes_a_member(part, own))
+    }
+
+    /// The class of that name.
+    fn made_type(&self, class: &str) -> Option<Type> {
+        let made = self.made_instances.get(class).cloned();
+        made.or_else(|| match self.scopes.find(class) {
+            Some(Binding::Type(of)) => Some(of.ty.clone()),
+            _ => None,
+        })
     }
 
     /// Whether a function of the name has the same types of parameters, by their words.
@@ -160,8 +308,8 @@ impl Lowering<'_, '_> {
             };
             f.params.iter().map(of).collect()
         };
-        std::iter::once(&known.function)
-            .chain(&known.others)
+        known
+            .all()
             .any(|f| words(f) == words(function) && f.template.len() == function.template.len())
     }
 
@@ -173,7 +321,7 @@ impl Lowering<'_, '_> {
             .iter()
             .map(|p| self.str(&p.declarator.name))
             .collect();
-        let (mut pure, mut plain) = (true, function.params.iter().all(is_plain));
+        let (mut pure, mut plain) = (true, function.params.iter().all(|p| self.leads_to_plain(p)));
         for stmt in &function.body {
             declared(stmt, &mut |d| {
                 own.insert(self.str(&d.name));
@@ -213,7 +361,12 @@ impl Lowering<'_, '_> {
         let here = match &tree.kind {
             ExprKind::Deref(_) | ExprKind::Index(..) => Touches::Memory,
             ExprKind::Field(..) if !self.is_special(tree) => Touches::Memory,
-            ExprKind::Method(..) | ExprKind::Refer(_) => Touches::Everything,
+            ExprKind::Method(..)
+            | ExprKind::Refer(_)
+            | ExprKind::Lambda(_)
+            | ExprKind::Invoke(..)
+            | ExprKind::Placed(..)
+            | ExprKind::Scoped(_, _, Some(_)) => Touches::Everything,
             ExprKind::Cast(to, _) => pure(is_plain(to)),
             ExprKind::Assign(_, target, _) | ExprKind::Step { target, .. } => {
                 // A field of a parameter belongs to the function, too.
@@ -263,13 +416,34 @@ impl Lowering<'_, '_> {
                 self.bind_parameter(param, &kernel.body);
             }
             self.statements(&kernel.body);
+            let depth = self.scopes.depth();
+            self.end_objects(depth, true, &kernel.result.declarator.name);
         }
         self.scopes.leave();
     }
 
+    /// Whether a type leads to plain memory only.
+    fn leads_to_plain(&self, name: &TypeName) -> bool {
+        if is_plain(name) {
+            return true;
+        }
+        let of = &name.specifiers;
+        let qualified = of.of_base.volatile || of.of_base.atomic;
+        let word = match &of.base {
+            Base::Named(range) => self.str(range),
+            _ => return false,
+        };
+        let plain = |ty: Type| Qualified::from(ty).is_plain();
+        let named = match self.find_binding(word) {
+            Some(Binding::Type(of)) => !of.volatile && plain(of.ty.clone()),
+            _ => self.vector(word).is_some_and(plain),
+        };
+        named && !qualified && name.declarator.pointers.iter().all(|p| !p.volatile)
+    }
+
     /// The type of a parameter of a kernel.
     pub(super) fn kernel_parameter(&mut self, param: &TypeName) -> Option<Qualified> {
-        self.parameter(param, false)
+        self.parameter(param, true)
     }
 
     fn bind_parameter(&mut self, param: &super::ast::TypeName, body: &[Stmt]) {
@@ -480,28 +654,95 @@ impl Lowering<'_, '_> {
         args: &[Tree],
     ) -> Option<Value> {
         let word = self.str(name);
+        let given: Vec<&Tree> = args.iter().collect();
+        match self.scopes.find(word).cloned() {
+            Some(Binding::Closure(closure)) => {
+                return Some(self.call_closure(&tree.range, &closure, &given));
+            }
+            Some(Binding::Memory(at, of)) => {
+                let known = self.method_of_type(&of.ty, "operator()")?.clone();
+                let receiver = Some((at, of));
+                return self.call_function(&tree.range, name, (&known, receiver), &given);
+            }
+            _ => {}
+        }
         if let Some((known, receiver)) = self.method_of_this(word) {
-            return self.call_function(tree, name, (&known, Some(receiver)), args);
+            return self.call_function(&tree.range, name, (&known, receiver), &given);
+        }
+        if let Some((known, class)) = self.function_of_class(word) {
+            // `B::f()` in a member function is about the same object.
+            let receiver = match self.scopes.find("this") {
+                Some(Binding::Constant(this)) => Some((this.expr.clone(), Qualified::from(class))),
+                _ => None,
+            };
+            return self.call_function(&tree.range, name, (&known, receiver), &given);
         }
         let known = self.functions.get(word)?.clone();
-        self.call_function(tree, name, (&known, None), args)
+        self.call_function(&tree.range, name, (&known, None), &given)
     }
 
     /// Lowers a call of a function; of a member function, for an object.
     pub(super) fn call_function(
         &mut self,
-        tree: &Tree,
+        range: &Range<usize>,
         name: &Range<usize>,
         (known, receiver): (&Known, Option<(Expr, Qualified)>),
-        args: &[Tree],
+        args: &[&Tree],
     ) -> Option<Value> {
-        let word = self.str(name);
-        let Some((function, instance)) = self.function_for(tree, name, known, args) else {
+        let Some((function, instance)) = self.function_for(range, name, known, args) else {
             return Some(self.nothing());
         };
-        let definition = function.result.declarator.name.start;
+        let callee = Callee {
+            function,
+            instance,
+            receiver,
+            class: known.class.clone(),
+        };
+        let start = (self.code.len(), self.sink.errors());
+        let value = self.call_callee(range, callee, args);
+        Some(self.known_result(start, value))
+    }
+
+    /// The result of a call whose code computes with constants alone: a constant. That code is
+    /// dropped.
+    fn known_result(&mut self, (start, errors): (usize, usize), value: Value) -> Value {
+        let Expr::Reg(result) = value.expr else {
+            return value;
+        };
+        if !self.env.language.cpp || self.refers || self.sink.errors() > errors {
+            return value;
+        }
+        match computed(&self.code[start..], start, result) {
+            Some(n) => {
+                self.code.truncate(start);
+                Value::literal(n, value.ty)
+            }
+            None => value,
+        }
+    }
+
+    /// Lowers the body of a function at a call.
+    pub(super) fn call_callee(
+        &mut self,
+        range: &Range<usize>,
+        callee: Callee,
+        args: &[&Tree],
+    ) -> Value {
+        let Callee {
+            function,
+            instance,
+            receiver,
+            class,
+        } = callee;
+        let name = &function.result.declarator.name;
+        let word = self.str(name);
+        let definition = name.start;
         let kernel = function.result.specifiers.has(Storage::Kernel).is_some();
-        let recursive = self.frames.iter().any(|frame| frame.at == definition);
+        let arguments = self.spelled_arguments(&instance);
+        let recursive = self
+            .frames
+            .iter()
+            .any(|frame| frame.at == definition && frame.instance == arguments);
         self.calls += 1;
         let long = self.code.len() > LONGEST || self.calls > MOST_CALLS;
         if kernel || recursive || long || self.depth > DEEPEST {
@@ -523,31 +764,37 @@ impl Lowering<'_, '_> {
                     "expected fewer levels",
                 ),
             };
-            self.error("unsupported", &tree.range, message, |d| d.label(label));
-            return Some(self.nothing());
+            self.error("unsupported", range, message, |d| d.label(label));
+            return self.nothing();
         }
-        let result = self.in_instance(&instance, |l| l.named_type(&function.result))?;
-        if function.result.declarator.reference {
-            self.error(
-                "unsupported",
-                name,
-                "functions that return references are not supported",
-                |d| d.label("expected a pointer"),
-            );
-            return Some(self.nothing());
-        }
+        let auto = matches!(function.result.specifiers.base, Base::Auto)
+            && function.result.declarator.pointers.is_empty();
+        let refers = function.result.declarator.reference;
+        let result = match auto {
+            true => None,
+            false => match self.in_instance(&instance, |l| l.named_type(&function.result)) {
+                Some(of) => Some(of),
+                None => return self.nothing(),
+            },
+        };
         let bindings: Vec<Option<Binding>> = function
             .params
             .iter()
-            .zip(args.iter().chain(defaults(&function, args.len())))
+            .zip(args.iter().copied().chain(defaults(&function, args.len())))
             .map(|(param, arg)| self.argument_of(param, &instance, arg, &function.body))
             .collect();
-        let dst = result.word().map(|ty| self.temporary(ty));
-        let place = match result.ty {
-            Type::Struct(_) => Some((
-                self.unnamed(&format!("{word}()"), &result, name)?,
-                result.clone(),
-            )),
+        let dst = match &result {
+            Some(_) if refers => Some(self.temporary(Ty::WORD)),
+            Some(of) => of.word().map(|ty| self.temporary(ty)),
+            None => None,
+        };
+        let place = match &result {
+            Some(of) if matches!(of.ty, Type::Struct(_)) && !refers => {
+                let Some(at) = self.unnamed(&format!("{word}()"), of, name) else {
+                    return self.nothing();
+                };
+                Some((at, of.clone()))
+            }
             _ => None,
         };
         if let (true, false) = (
@@ -565,8 +812,17 @@ impl Lowering<'_, '_> {
         for (word, binding) in &instance {
             self.scopes.bind(word, binding.clone());
         }
-        if let Some((at, of)) = receiver {
-            self.bind_members(at, &of);
+        if let Some(class) = &class {
+            self.bind_class(class);
+        }
+        match (&receiver, &class) {
+            (Some((at, of)), _) => self.bind_members(at.clone(), of),
+            (None, Some(class)) => {
+                if let Some(ty) = self.made_type(class) {
+                    self.scopes.bind(OWN_CLASS, Binding::Type(ty.into()));
+                }
+            }
+            (None, None) => {}
         }
         for (param, binding) in function.params.iter().zip(bindings) {
             let word = self.str(&param.declarator.name);
@@ -574,22 +830,35 @@ impl Lowering<'_, '_> {
                 self.scopes.bind(word, binding);
             }
         }
-        let at = place.as_ref().map(|place| place.0.clone());
         let frame = Frame {
             name: word.to_string(),
             at: definition,
-            result: result.clone(),
+            instance: arguments,
+            depth: self.scopes.depth(),
+            result,
+            refers,
             dst,
             place,
             returns: Vec::new(),
         };
-        self.inside(frame, &function.body);
+        if let (Some(given), Some((at, of))) = (&function.constructs, &receiver) {
+            self.initialise_members(at, of, given, name);
+        }
+        let frame = self.inside(frame, &function.body);
         self.scopes.leave_function(base);
-        Some(match (dst, at) {
-            (Some(dst), _) => Value::new(Expr::Reg(dst), result.ty),
-            (None, Some(at)) => Value::new(at, result.ty),
+        let Some(frame) = frame else {
+            return Value::void();
+        };
+        let ty = frame.result.map_or(Type::Void, |of| match refers {
+            true => of.pointer(),
+            false => of.ty,
+        });
+        self.refers = refers;
+        match (frame.dst, frame.place) {
+            (Some(dst), _) => Value::new(Expr::Reg(dst), ty),
+            (None, Some((at, _))) => Value::new(at, ty),
             (None, None) => Value::void(),
-        })
+        }
     }
 
     /// Memory of the thread for a parameter with an address that the function takes.
@@ -622,14 +891,27 @@ impl Lowering<'_, '_> {
         {
             return self.pipeline_given(self.str(range), arg);
         }
-        let of = self.in_instance(instance, |l| l.parameter(param, true))?;
-        if matches!(of.ty, Type::Struct(_)) && !param.declarator.reference {
+        if self.is_closure(arg) {
+            return self.closure_of(arg).map(Binding::Closure);
+        }
+        if let Some(group) = self.group_of(arg) {
+            return Some(Binding::Group(group));
+        }
+        let of = match param.is_generic() {
+            true => self.generic_parameter(param, arg)?,
+            false => self.in_instance(instance, |l| l.parameter(param, true))?,
+        };
+        // A reference to a constant, or to a temporary value, takes any value.
+        let takes_values = of.constant || param.declarator.temporary;
+        let by_reference =
+            param.declarator.reference && (!takes_values || self.names_place(arg, &of));
+        if matches!(of.ty, Type::Struct(_)) && !by_reference {
             let word = self.str(&param.declarator.name);
             let at = self.unnamed(if word.is_empty() { "()" } else { word }, &of, &arg.range)?;
-            self.copy_structure((at.clone(), of.clone()), arg, &arg.range);
+            self.construct(&at, &of, &[arg], &arg.range);
             return Some(Binding::Memory(at, of));
         }
-        if param.declarator.reference {
+        if by_reference {
             let place = self.place(arg)?;
             return self.reference_to(place, of, &arg.range);
         }
@@ -654,6 +936,89 @@ impl Lowering<'_, '_> {
             known: None,
         }))
     }
+}
+
+impl Lowering<'_, '_> {
+    /// The type of a parameter `auto v` for an argument.
+    fn generic_parameter(&mut self, param: &TypeName, arg: &Tree) -> Option<Qualified> {
+        let of = match self.type_of_place(arg) {
+            Some(of) => of,
+            None => self.unevaluated(arg).ty.into(),
+        };
+        let ty = match of.ty.clone() {
+            Type::Array(element, _) if !param.declarator.reference => Type::Pointer(element),
+            ty => ty,
+        };
+        let constant =
+            param.specifiers.of_base.constant || (param.declarator.reference && of.constant);
+        Some(Qualified {
+            constant,
+            ..ty.into()
+        })
+    }
+
+    /// Whether an expression names a place of a type, so that a reference refers to it.
+    fn names_place(&self, tree: &Tree, of: &Qualified) -> bool {
+        let is_place = match &tree.kind {
+            ExprKind::Name => match self.binding(tree) {
+                Some(Binding::Register(variable)) => variable.known.is_none(),
+                Some(Binding::Memory(..)) => true,
+                Some(_) => false,
+                None => self.location(self.str(&tree.range)).is_some(),
+            },
+            ExprKind::Field(..) if self.is_special(tree) => false,
+            ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Field(..) => true,
+            _ => false,
+        };
+        is_place
+            && self
+                .type_of_place(tree)
+                .is_none_or(|there| there.ty == of.ty)
+    }
+}
+
+/// A function of the code for a call.
+pub(super) struct Callee {
+    pub(super) function: Rc<Function>,
+    /// The names that it sees: the parameters of its template, the captures of a lambda.
+    pub(super) instance: Instance,
+    /// The object that a member function is called for.
+    pub(super) receiver: Option<(Expr, Qualified)>,
+    /// The class of a member function.
+    pub(super) class: Option<String>,
+}
+
+/// The value of a register after code of assignments and branches; `None`: the code does more, or
+/// takes too many steps. The code begins at index `start`.
+fn computed(code: &[Instr], start: usize, result: RegId) -> Option<i64> {
+    let mut values: HashMap<RegId, i64> = HashMap::new();
+    let mut at = 0;
+    for _ in 0..LONGEST {
+        let Some(instr) = code.get(at) else {
+            return values.get(&result).copied();
+        };
+        let known = |expr: &Expr| {
+            expr.value(&|leaf| match leaf {
+                Expr::Reg(reg) => values.get(reg).copied(),
+                _ => None,
+            })
+        };
+        match &instr.op {
+            Op::Assign { dst, value } => {
+                let value = known(value)?;
+                values.insert(*dst, value);
+                at += 1;
+            }
+            Op::Branch { cond, target } => {
+                at = match known(cond)? {
+                    0 => at + 1,
+                    _ => target.checked_sub(start)?,
+                };
+            }
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// The default arguments for the parameters behind the ones that a call gives.

@@ -643,6 +643,14 @@ impl Lowering<'_, '_> {
             },
             _ => return None,
         };
+        if self.symbols.object(loc).1.record.is_some() {
+            let (layout, cells) = (
+                self.symbols.layout(loc),
+                self.symbols.object(loc).1.init.len(),
+            );
+            let index = (0..cells as u32).find(|n| layout.offset(*n) as i64 == offset)?;
+            return Some(Init::Address { loc, index });
+        }
         let bytes = i64::from(self.symbols.ty(loc).bytes());
         let elements = self.symbols.elements(loc) as i64;
         // Memory of other blocks may follow the last element.

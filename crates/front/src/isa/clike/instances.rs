@@ -14,23 +14,20 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ast::{Base, Expr as Tree, Function, TypeName};
+use super::ast::{Base, Expr as Tree, ExprKind, Function, TypeName};
 use super::lower::{Known, Lowering};
-use super::scope::Binding;
+use super::scope::{Binding, Instance};
 use super::templates::{TemplateArgument, TemplateParameter};
 use super::types::{Qualified, Type, Value};
-
-/// The parameters of a template, bound for a call.
-pub(super) type Instance = Vec<(String, Binding)>;
 
 impl Lowering<'_, '_> {
     /// The function that a call means, and the parameters of its template.
     pub(super) fn function_for(
         &mut self,
-        tree: &Tree,
+        range: &Range<usize>,
         name: &Range<usize>,
         known: &Known,
-        args: &[Tree],
+        args: &[&Tree],
     ) -> Option<(Rc<Function>, Instance)> {
         let all: Vec<&Rc<Function>> = std::iter::once(&known.function)
             .chain(&known.others)
@@ -38,21 +35,51 @@ impl Lowering<'_, '_> {
         let fitting: Vec<_> = all.iter().filter(|f| takes(f, args.len())).collect();
         let function = match fitting.as_slice() {
             [] => {
-                self.wrong_number(tree, name, known, args.len());
+                self.wrong_number(range, name, known, args.len());
                 return None;
             }
             [one] => Rc::clone(one),
             several => {
                 let several: Vec<_> = several.iter().map(|f| Rc::clone(f)).collect();
-                self.best(tree, name, &several, args)?
+                self.best(range, (name, known), &several, args)?
             }
         };
-        let instance = self.instance_for(&function, name, args, &tree.range)?;
-        Some((function, instance))
+        let instance = self.instance_for((&function, known), name, args, range)?;
+        Some(self.specialised(known, function, instance))
     }
 
-    fn wrong_number(&mut self, tree: &Tree, name: &Range<usize>, known: &Known, given: usize) {
-        let word = self.str(name);
+    /// The specialisation of a function template for an instance, if the code has one.
+    fn specialised(
+        &mut self,
+        known: &Known,
+        function: Rc<Function>,
+        instance: Instance,
+    ) -> (Rc<Function>, Instance) {
+        if function.template.is_empty() {
+            return (function, instance);
+        }
+        let own = instance[instance.len() - function.template.len()..].to_vec();
+        for special in &known.special {
+            let given = special.specialises.as_deref().unwrap_or_default();
+            if self.are_arguments(&function.template, given, &own) {
+                let before = instance.len() - own.len();
+                return (special.clone(), instance[..before].to_vec());
+            }
+        }
+        (function, instance)
+    }
+
+    fn wrong_number(
+        &mut self,
+        range: &Range<usize>,
+        name: &Range<usize>,
+        known: &Known,
+        given: usize,
+    ) {
+        let word = match (&known.class, &known.function.constructs) {
+            (Some(class), Some(_)) => class,
+            _ => self.str(name),
+        };
         let message = match known.others.is_empty() {
             true => format!(
                 "`{word}` takes {} arguments, {given} given",
@@ -60,7 +87,7 @@ impl Lowering<'_, '_> {
             ),
             false => format!("no `{word}` takes {given} arguments"),
         };
-        self.error("wrong-operands", &tree.range, message, |d| {
+        self.error("wrong-operands", range, message, |d| {
             d.label("expected an argument per parameter")
         });
     }
@@ -68,21 +95,24 @@ impl Lowering<'_, '_> {
     /// The overload that suits the types of the arguments best.
     fn best(
         &mut self,
-        tree: &Tree,
-        name: &Range<usize>,
+        range: &Range<usize>,
+        (name, known): (&Range<usize>, &Known),
         all: &[Rc<Function>],
-        args: &[Tree],
+        args: &[&Tree],
     ) -> Option<Rc<Function>> {
         let given: Vec<Type> = args.iter().map(|arg| self.type_given(arg)).collect();
         let mut ranked: Vec<(usize, bool, &Rc<Function>)> = Vec::new();
         for function in all {
             let errors = self.sink.errors();
-            let Some(instance) = self.deduced_instance(function, name, args) else {
+            let Some((instance, _)) = self.deduced_instance((function, known), name, args) else {
                 continue;
             };
             let rank = self.in_instance(&instance, |l| {
                 let mut rank = Some(0);
                 for (param, ty) in function.params.iter().zip(&given) {
+                    if param.is_generic() {
+                        continue;
+                    }
                     let of = l.named_type(param).map(|of| decayed(of.ty));
                     rank = rank.and_then(|all| Some(all + suits(&of?, ty)?));
                 }
@@ -105,7 +135,7 @@ impl Lowering<'_, '_> {
                     None => format!("no `{word}` takes arguments of these types"),
                     Some(_) => format!("two functions `{word}` suit these arguments alike"),
                 };
-                self.error("wrong-operands", &tree.range, message, |d| {
+                self.error("wrong-operands", range, message, |d| {
                     d.label("expected arguments of the types of one function")
                         .help("write a cast")
                 });
@@ -140,13 +170,13 @@ impl Lowering<'_, '_> {
     /// The parameters of a template for a call; reports those that nothing says.
     fn instance_for(
         &mut self,
-        function: &Function,
+        (function, known): (&Function, &Known),
         name: &Range<usize>,
-        args: &[Tree],
+        args: &[&Tree],
         range: &Range<usize>,
     ) -> Option<Instance> {
-        let instance = self.deduced_instance(function, name, args)?;
-        if let Some(open) = function.template.get(instance.len()) {
+        let (instance, own) = self.deduced_instance((function, known), name, args)?;
+        if let Some(open) = function.template.get(own) {
             let (word, of) = (self.str(&open.name), self.str(name));
             let message = format!("nothing says what `{word}` of `{of}` is");
             self.error("wrong-operands", range, message, |d| {
@@ -158,14 +188,16 @@ impl Lowering<'_, '_> {
         Some(instance)
     }
 
-    /// The parameters of a template for a call, as far as they are known; `None`: an error.
+    /// The parameters of a template for a call, as far as they are known, and how many of the
+    /// function's own are; `None`: an error. Those of its class come first.
     fn deduced_instance(
         &mut self,
-        function: &Function,
+        (function, known): (&Function, &Known),
         name: &Range<usize>,
-        args: &[Tree],
-    ) -> Option<Instance> {
-        let mut instance = Instance::new();
+        args: &[&Tree],
+    ) -> Option<(Instance, usize)> {
+        let class = known.class.as_deref();
+        let mut instance = class.map_or_else(Instance::new, |class| self.seen_in_class(class));
         let unit = self.unit;
         let given = unit.instances.of_calls.get(&name.start);
         for (n, param) in function.template.iter().enumerate() {
@@ -181,15 +213,15 @@ impl Lowering<'_, '_> {
                 },
             };
             let Some(binding) = binding else {
-                return Some(instance);
+                return Some((instance, n));
             };
             instance.push((self.str(&param.name).to_owned(), binding));
         }
-        Some(instance)
+        Some((instance, function.template.len()))
     }
 
     /// The meaning of an argument of a template; `inside`: the code of the template writes it.
-    fn template_argument(
+    pub(super) fn template_argument(
         &mut self,
         param: &TemplateParameter,
         argument: &TemplateArgument,
@@ -203,6 +235,9 @@ impl Lowering<'_, '_> {
                     false => self.named_type(of),
                 };
                 of.map(Binding::Type)
+            }
+            (Some(_), TemplateArgument::Value(value)) if param.words => {
+                Some(Binding::Spelled(self.spelled_range(&value.range)))
             }
             (Some(of), TemplateArgument::Value(value)) => {
                 let of = self.in_instance(instance, |l| l.named_type(of))?;
@@ -237,12 +272,19 @@ impl Lowering<'_, '_> {
         &mut self,
         function: &Function,
         param: &TemplateParameter,
-        args: &[Tree],
+        args: &[&Tree],
     ) -> Option<Qualified> {
         let word = self.str(&param.name);
         for (of, arg) in function.params.iter().zip(args) {
+            if let Some(found) = self.deduced_in_class(of, param, arg) {
+                return Some(found);
+            }
             if !self.is_named(of, word) {
                 continue;
+            }
+            // Such arguments are bound as they are: their type has no name.
+            if self.is_closure(arg) || self.group_of(arg).is_some() {
+                return Some(Type::Void.into());
             }
             let ty = self.unevaluated(arg).ty;
             if let Some(found) = within(of, ty) {
@@ -250,6 +292,50 @@ impl Lowering<'_, '_> {
             }
         }
         None
+    }
+
+    /// The type that an argument of type `S<int>` gives `T` for a parameter `S<T>`.
+    fn deduced_in_class(
+        &mut self,
+        of: &TypeName,
+        param: &TemplateParameter,
+        arg: &Tree,
+    ) -> Option<Qualified> {
+        let Base::Instance(class, given) = &of.specifiers.base else {
+            return None;
+        };
+        let word = self.str(&param.name);
+        let at = given.iter().position(|argument| match argument {
+            TemplateArgument::Type(of) => self.is_named(of, word),
+            TemplateArgument::Value(_) => false,
+        })?;
+        let mut ty = self.unevaluated(arg).ty;
+        if let Type::Pointer(to) | Type::Array(to, _) = &ty {
+            ty = to.ty.clone();
+        }
+        let name = self.str(class).to_owned();
+        let Type::Struct(structure) = &ty else {
+            return None;
+        };
+        let same = structure.name.starts_with(&format!("{name}<"));
+        match self.class_of(&ty)?.instance.get(at).filter(|_| same)? {
+            (_, Binding::Type(of)) => Some(of.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether an argument is a lambda.
+    pub(super) fn is_closure(&self, arg: &Tree) -> bool {
+        matches!(arg.kind, ExprKind::Lambda(_))
+            || matches!(self.binding(arg), Some(Binding::Closure(_)))
+    }
+
+    /// The place of a word of the library: that of the argument, where a parameter stands for it.
+    pub(super) fn spelled_range(&self, range: &Range<usize>) -> Range<usize> {
+        match self.scopes.find(self.str(range)) {
+            Some(Binding::Spelled(of)) => of.clone(),
+            _ => range.clone(),
+        }
     }
 
     fn is_named(&self, of: &TypeName, word: &str) -> bool {

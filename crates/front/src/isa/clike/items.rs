@@ -23,7 +23,7 @@ const KERNEL_WORDS: [&str; 3] = ["__global__", "kernel", "__kernel"];
 const CLUSTER: &str = "__cluster_dims__";
 
 /// Specifiers and attributes that take arguments in parentheses, so that no function has such a name.
-const WITH_ARGUMENTS: [&str; 7] = [
+const WITH_ARGUMENTS: [&str; 9] = [
     "__launch_bounds__",
     "__maxnreg__",
     CLUSTER,
@@ -31,6 +31,8 @@ const WITH_ARGUMENTS: [&str; 7] = [
     "__attribute__",
     "__attribute",
     "alignas",
+    "__align__",
+    "__declspec",
 ];
 
 /// One item of a file.
@@ -196,17 +198,53 @@ impl<'a> Splitter<'a> {
 
     fn is_type(&self, head: usize) -> bool {
         let typed = ["struct", "class", "union", "enum", "typedef"];
-        let first = (head..self.all.len()).find(|&i| self.word(i) != "template");
-        let first = first.unwrap_or(head);
+        let first = self.behind_template(head);
+        let attribute = |i: usize| WITH_ARGUMENTS.contains(&self.word(i.max(1) - 1));
         // `struct S f() { … }` is a function; the name of a structure comes before its brace.
         typed.contains(&self.word(first))
             && (first..self.all.len())
-                .find(|&i| ["(", "{", ";"].contains(&self.word(i)))
+                .find(|&i| match self.word(i) {
+                    "{" | ";" => true,
+                    "(" => !attribute(i),
+                    _ => false,
+                })
                 .is_some_and(|i| self.word(i) != "(")
     }
 
+    /// The word behind the parameters of a template, if one begins at `head`.
+    fn behind_template(&self, head: usize) -> usize {
+        let mut at = head;
+        while self.word(at) == "template" && self.word(at + 1) == "<" {
+            let mut open = 0i32;
+            at += 1;
+            while at < self.all.len() {
+                open += match self.word(at) {
+                    "<" => 1,
+                    ">" => -1,
+                    ">>" => -2,
+                    _ => 0,
+                };
+                at += 1;
+                if open <= 0 {
+                    break;
+                }
+            }
+        }
+        at
+    }
+
+    /// Whether a value is given between two words, outside of parentheses.
     fn assigns(&self, head: usize, body: usize) -> bool {
-        (head..body).any(|i| self.word(i) == "=")
+        let mut at = self.behind_template(head);
+        while at < body {
+            match self.word(at) {
+                "(" | "[" => at = self.behind(at, body),
+                "operator" => at += 2,
+                "=" => return true,
+                _ => at += 1,
+            }
+        }
+        false
     }
 
     fn add(&mut self, words: Range<usize>, list: Option<usize>, body: Option<usize>) {
@@ -226,7 +264,13 @@ impl<'a> Splitter<'a> {
                     && self.is_name(i)
                     && !WITH_ARGUMENTS.contains(&self.word(i))
             });
-            if let Some(name) = named {
+            // `template <> int f<int>(…)`
+            let named = named.or_else(|| self.before_arguments(list?));
+            // An operator is used without its name: it goes with the types of its parameters.
+            if let Some(operator) = head.clone().find(|&i| self.word(i) == "operator") {
+                let rest = (operator..head.end).filter(|&i| self.is_name(i));
+                names.extend(rest.map(|i| self.word(i).to_owned()));
+            } else if let Some(name) = named {
                 names.push(self.word(name).to_owned());
                 let is_kernel = |i: usize| KERNEL_WORDS.contains(&self.word(i));
                 if (head.start..name).any(is_kernel) {
@@ -260,6 +304,25 @@ impl<'a> Splitter<'a> {
         });
     }
 
+    /// The name before the arguments of a template, which end before word `at`.
+    fn before_arguments(&self, at: usize) -> Option<usize> {
+        let mut open = 0i32;
+        for i in (0..at).rev() {
+            open += match self.word(i) {
+                ">" => 1,
+                ">>" => 2,
+                "<" => -1,
+                _ => 0,
+            };
+            if open <= 0 {
+                return i
+                    .checked_sub(1)
+                    .filter(|&i| self.word(i + 1) == "<" && self.is_name(i));
+            }
+        }
+        None
+    }
+
     /// The names that a declaration declares: of types, variables and enumerators.
     fn declared(&self, words: &Range<usize>, body: Option<usize>) -> Vec<String> {
         let is_enum = words.clone().take(3).any(|i| self.word(i) == "enum");
@@ -272,7 +335,12 @@ impl<'a> Splitter<'a> {
                 at = self.behind(at, words.end);
                 continue;
             }
-            let ends = ["=", ";", ",", "[", "{", "(", "}"].contains(&self.word(at + 1));
+            // The classes behind `:` are declared elsewhere.
+            if self.word(at) == ":" && body.is_some_and(|body| at < body) {
+                at = body.unwrap_or(at);
+                continue;
+            }
+            let ends = ["=", ";", ",", "[", "{", "(", "}", ":"].contains(&self.word(at + 1));
             let before = at.checked_sub(1).filter(|b| *b >= words.start);
             let typed = before
                 .is_some_and(|b| !["=", "(", "[", "<", "::"].contains(&self.word(b)) || is_enum);

@@ -9,10 +9,13 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::addressed::addressed;
-use super::ast::{Expr as Tree, ExprKind, Function, Initial, Stmt, StmtKind, TypeName};
+use super::ast::{
+    Base, Expr as Tree, ExprKind, Function, Initial, Stmt, StmtKind, StructSyntax, TypeName,
+};
 use super::host::HostState;
 use super::place::Place;
-use super::scope::{Binding, Scopes, Variable};
+pub(super) use super::scope::Touches;
+use super::scope::{Binding, Instance, Scopes, Variable};
 use super::types::{Qualified, Type, Value, fold};
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
@@ -30,6 +33,8 @@ const OPEN: usize = usize::MAX;
 struct Exits {
     breaks: Vec<usize>,
     continues: Vec<usize>,
+    /// The number of blocks around it.
+    depth: usize,
     /// For a `switch`: the branches to each label, by the label's position in the text.
     cases: Option<HashMap<usize, Vec<usize>>>,
 }
@@ -40,23 +45,19 @@ pub(super) struct Frame {
     pub(super) name: String,
     /// The position of its definition in the text.
     pub(super) at: usize,
-    /// The return type, and the register for the result.
-    pub(super) result: Qualified,
+    /// The arguments of its template.
+    pub(super) instance: String,
+    /// The number of blocks around its body.
+    pub(super) depth: usize,
+    /// The return type, and the register for the result. `None`: the first `return` decides.
+    pub(super) result: Option<Qualified>,
+    /// It returns a reference: the register holds an address.
+    pub(super) refers: bool,
     pub(super) dst: Option<RegId>,
     /// The memory for a structure that the function returns.
     pub(super) place: Option<(Expr, Qualified)>,
     /// Branches to the end of the function.
     pub(super) returns: Vec<usize>,
-}
-
-/// The accesses of a function beyond its own variables, from the least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Touches {
-    Nothing,
-    /// It reads memory plainly.
-    Memory,
-    /// It has effects that other code may notice.
-    Everything,
 }
 
 /// A function of the code.
@@ -65,15 +66,24 @@ pub(super) struct Known {
     pub(super) function: Rc<Function>,
     /// C++: other functions of the name.
     pub(super) others: Vec<Rc<Function>>,
+    /// C++: specialisations of its template.
+    pub(super) special: Vec<Rc<Function>>,
     /// Its accesses beyond its own variables.
     pub(super) touches: Touches,
     /// For each parameter, whether it is a C++ reference that the function may write to.
     pub(super) written: Vec<bool>,
-    /// The structure that it returns, if any.
-    pub(super) structure: Option<Type>,
+    /// The structure that it returns, or what it returns a reference to.
+    pub(super) returns: Option<Qualified>,
+    /// C++: the class that it is a member of.
+    pub(super) class: Option<String>,
 }
 
 impl Known {
+    /// All functions of the name.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Rc<Function>> {
+        std::iter::once(&self.function).chain(&self.others)
+    }
+
     /// Adds a function of the same name.
     pub(super) fn overload(&mut self, other: Known) {
         self.touches = self.touches.max(other.touches);
@@ -83,11 +93,37 @@ impl Known {
                 None => self.written.push(written),
             }
         }
-        if self.structure != other.structure {
-            self.structure = None;
+        if self.returns != other.returns {
+            self.returns = None;
         }
         self.others.push(other.function);
     }
+}
+
+/// The name under which a class has its constructors.
+pub(super) const CONSTRUCTOR: &str = "(constructor)";
+
+/// The name of the class of a function without an object.
+pub(super) const OWN_CLASS: &str = "(class)";
+
+/// A class of the code.
+#[derive(Clone, Debug)]
+pub(super) struct ClassOfCode {
+    pub(super) syntax: Rc<StructSyntax>,
+    /// The parameters of its template.
+    pub(super) instance: Instance,
+    /// Its constants and types.
+    pub(super) constants: Vec<(String, Binding)>,
+    /// Its base classes, with their offsets.
+    pub(super) bases: Vec<(Type, u64)>,
+}
+
+/// An object with a destructor, and the block that it ends with.
+#[derive(Clone, Debug)]
+pub(super) struct Ending {
+    pub(super) depth: usize,
+    pub(super) at: Expr,
+    pub(super) of: Qualified,
 }
 
 /// The state of lowering one thread.
@@ -140,6 +176,16 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) instance: Option<i64>,
     /// The names of variables with an address that the code takes.
     pub(super) addressed: HashSet<&'a str>,
+    /// C++: the classes of the code by name, the templates of classes, and their instances.
+    pub(super) classes: HashMap<String, ClassOfCode>,
+    pub(super) class_templates: HashMap<String, Vec<Rc<StructSyntax>>>,
+    pub(super) made_instances: HashMap<String, Type>,
+    /// C++: objects with destructors, the innermost block last.
+    pub(super) endings: Vec<Ending>,
+    /// C++: the code defines operators.
+    pub(super) has_operators: bool,
+    /// C++: the last value is the address of the object that a reference refers to.
+    pub(super) refers: bool,
     /// The current declarations are outside of all functions, next to a kernel.
     pub(super) outside: bool,
 }
@@ -181,6 +227,12 @@ impl<'a, 's> Lowering<'a, 's> {
             last: InstrId::default(),
             instance: None,
             addressed: addressed(unit),
+            classes: HashMap::new(),
+            class_templates: HashMap::new(),
+            made_instances: HashMap::new(),
+            endings: Vec::new(),
+            has_operators: false,
+            refers: false,
             outside: false,
         }
     }
@@ -219,6 +271,9 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
         l.patch(at, end);
     }
     l.keep_addresses();
+    if unit.of_file {
+        l.promote_objects();
+    }
     l.rename();
     Lowered {
         regs: l.regs,
@@ -330,16 +385,22 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Lowers the body of a function at a call.
-    pub(super) fn inside(&mut self, frame: Frame, body: &[Stmt]) {
+    pub(super) fn inside(&mut self, frame: Frame, body: &[Stmt]) -> Option<Frame> {
         let (exits, current) = (std::mem::take(&mut self.exits), self.current.clone());
+        let (depth, at) = (
+            frame.depth,
+            body.last().map_or(0..0, |stmt| stmt.range.clone()),
+        );
         self.frames.push(frame);
         self.statements(body);
-        let frame = self.frames.pop();
+        self.end_objects(depth, true, &at);
+        let mut frame = self.frames.pop()?;
         (self.exits, self.current) = (exits, current);
         let end = self.code.len();
-        for at in frame.into_iter().flat_map(|frame| frame.returns) {
+        for at in std::mem::take(&mut frame.returns) {
             self.patch(at, end);
         }
+        Some(frame)
     }
 
     /// The register of a declared variable, and whether it still has its initial value.
@@ -467,20 +528,30 @@ impl<'a> Lowering<'a, '_> {
 
     /// `return value;` in a function.
     fn give_back(&mut self, value: Option<&Tree>, range: &Range<usize>) {
+        if let Some(tree) = value {
+            self.decide_result(tree);
+        }
         let Some(frame) = self.frames.last() else {
             return;
         };
-        let (result, dst, place) = (frame.result.ty.clone(), frame.dst, frame.place.clone());
+        let result = frame.result.as_ref().map_or(Type::Void, |of| of.ty.clone());
+        let (dst, place, refers, depth) =
+            (frame.dst, frame.place.clone(), frame.refers, frame.depth);
         match (value, dst) {
+            (Some(tree), Some(dst)) if refers => {
+                if let Some((addr, _)) = self.memory_place(tree) {
+                    self.push(Op::Assign { dst, value: addr });
+                }
+            }
             (Some(tree), _) if place.is_some() => {
                 let Some((at, of)) = place else { return };
                 match &tree.kind {
                     ExprKind::Braced(None, all) => {
-                        if let Initial::List(all, _) = &**all {
-                            self.fill(&at, &of, all);
+                        if let Initial::List(all, range) = &**all {
+                            self.initial_list(&at, &of, all, range);
                         }
                     }
-                    _ => self.copy_structure((at, of), tree, &tree.range),
+                    _ => self.construct(&at, &of, &[tree], &tree.range),
                 }
             }
             (None, None) if place.is_some() => {
@@ -508,9 +579,42 @@ impl<'a> Lowering<'a, '_> {
                 );
             }
         }
+        self.end_objects(depth, false, range);
         let at = self.branch(Expr::Const(1));
         if let Some(frame) = self.frames.last_mut() {
             frame.returns.push(at);
+        }
+    }
+
+    /// The type of a result that the first `return` decides, and room for it.
+    fn decide_result(&mut self, tree: &Tree) {
+        if self
+            .frames
+            .last()
+            .is_none_or(|frame| frame.result.is_some())
+        {
+            return;
+        }
+        let of = match self
+            .type_of_place(tree)
+            .filter(|of| matches!(of.ty, Type::Struct(_)))
+        {
+            Some(of) => Qualified::from(of.ty),
+            None => Qualified::from(self.unevaluated(tree).ty),
+        };
+        let of = match of.ty {
+            Type::Array(element, _) => Qualified::from(Type::Pointer(element)),
+            _ => of,
+        };
+        let place = match &of.ty {
+            Type::Struct(_) => self
+                .unnamed("()", &of, &tree.range)
+                .map(|at| (at, of.clone())),
+            _ => None,
+        };
+        let dst = of.word().map(|ty| self.temporary(ty));
+        if let Some(frame) = self.frames.last_mut() {
+            (frame.result, frame.dst, frame.place) = (Some(of), dst, place);
         }
     }
 
@@ -524,6 +628,13 @@ impl<'a> Lowering<'a, '_> {
     fn block(&mut self, stmt: &Stmt) {
         self.scopes.enter();
         self.statement(stmt);
+        self.leave_block(&stmt.range);
+    }
+
+    /// Ends a block, and the objects in it.
+    fn leave_block(&mut self, range: &Range<usize>) {
+        let depth = self.scopes.depth();
+        self.end_objects(depth, true, range);
         self.scopes.leave();
     }
 
@@ -539,7 +650,7 @@ impl<'a> Lowering<'a, '_> {
             StmtKind::Block(all) => {
                 self.scopes.enter();
                 self.statements(all);
-                self.scopes.leave();
+                self.leave_block(&stmt.range);
             }
             StmtKind::Declare(declaration) => {
                 self.at(&stmt.range);
@@ -668,6 +779,10 @@ impl<'a> Lowering<'a, '_> {
             StmtKind::Break | StmtKind::Continue => {
                 self.at(&stmt.range);
                 let leave = matches!(stmt.kind, StmtKind::Break);
+                let left = self.exits.iter().rev().find(|e| leave || e.cases.is_none());
+                if let Some(depth) = left.map(|exits| exits.depth) {
+                    self.end_objects(depth + 1, false, &stmt.range);
+                }
                 let at = self.branch(Expr::Const(1));
                 match self
                     .exits
@@ -707,6 +822,8 @@ impl<'a> Lowering<'a, '_> {
                         |d| d.label("expected `return;`"),
                     );
                 }
+                let outermost = self.outermost;
+                self.end_objects(outermost, false, &stmt.range);
                 self.leave();
             }
         }
@@ -725,7 +842,11 @@ impl<'a> Lowering<'a, '_> {
             Some(cond) if !test_last => Some(self.unless(cond)),
             _ => None,
         };
-        self.exits.push(Exits::default());
+        let depth = self.scopes.depth();
+        self.exits.push(Exits {
+            depth,
+            ..Exits::default()
+        });
         self.host.paths.enter(None);
         self.block(body);
         self.host.paths.exit(None);
@@ -749,9 +870,35 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
+    /// The array that `for (int v : {1, 2})` is over.
+    fn listed(&mut self, element: &TypeName, over: &Tree) -> Option<(Expr, Qualified)> {
+        let ExprKind::Braced(None, all) = &over.kind else {
+            return None;
+        };
+        let Initial::List(all, range) = &**all else {
+            return None;
+        };
+        let of = match (&element.specifiers.base, all.first()) {
+            (Base::Auto, Some(Initial::Value(first))) => self.unevaluated(first).ty.into(),
+            (Base::Auto, _) => return None,
+            _ => Qualified {
+                constant: false,
+                ..self.named_type(element)?
+            },
+        };
+        let array: Qualified = Type::Array(of.into(), all.len() as u32).into();
+        let at = self.unnamed("{}", &array, range)?;
+        self.fill(&at, &array, all);
+        Some((at, array))
+    }
+
     /// `for (int v : a) body`: the body for each element of an array.
     fn elements(&mut self, element: &TypeName, over: &Tree, body: &Stmt) {
-        let array = self.type_of_place(over).map(|of| of.ty);
+        let listed = self.listed(element, over);
+        let array = match &listed {
+            Some((_, of)) => Some(of.ty.clone()),
+            None => self.type_of_place(over).map(|of| of.ty),
+        };
         let Some(Type::Array(of, n)) = array else {
             self.error("unsupported", &over.range, "this is not an array", |d| {
                 d.label("expected an array, with its size")
@@ -759,7 +906,10 @@ impl<'a> Lowering<'a, '_> {
             });
             return;
         };
-        let first = self.eval(over).expr;
+        let first = match listed {
+            Some((at, _)) => at,
+            None => self.eval(over).expr,
+        };
         let first = self.stable(first);
         let index = self.hidden_register("", &Type::Int(Ty::WORD));
         self.push(Op::Assign {
@@ -776,7 +926,11 @@ impl<'a> Lowering<'a, '_> {
         ));
         let distance = here(BinOp::Mul, Expr::Reg(index), of.ty.size() as i64);
         let at = Expr::Bin(BinOp::Add, Ty::WORD, first.into(), distance.into());
-        self.exits.push(Exits::default());
+        let depth = self.scopes.depth();
+        self.exits.push(Exits {
+            depth,
+            ..Exits::default()
+        });
         self.host.paths.enter(None);
         self.scopes.enter();
         self.element(
@@ -785,7 +939,7 @@ impl<'a> Lowering<'a, '_> {
             &over.range,
         );
         self.statement(body);
-        self.scopes.leave();
+        self.leave_block(&body.range);
         self.host.paths.exit(None);
         let exits = self.exits.pop().unwrap_or_default();
         let next = self.code.len();
@@ -895,7 +1049,11 @@ impl<'a> Lowering<'a, '_> {
             }
         }
         let otherwise = self.branch(Expr::Const(1));
-        let mut exits = Exits::default();
+        let depth = self.scopes.depth();
+        let mut exits = Exits {
+            depth,
+            ..Exits::default()
+        };
         match default {
             Some(at) => cases.entry(at).or_default().push(otherwise),
             None => exits.breaks.push(otherwise),

@@ -101,6 +101,43 @@ const SAME_BITS: &[(&str, Type, Type)] = &[
 const SINGLE: Type = Type::Float(Format::SINGLE);
 const DOUBLE: Type = Type::Float(Format::DOUBLE);
 
+/// Functions of CUDA for `__half`.
+const OF_HALVES: &[(&str, Computes)] = &[
+    ("__hadd", Computes::Operation(FloatOp::Add(NEAREST))),
+    ("__hsub", Computes::Operation(FloatOp::Sub(NEAREST))),
+    ("__hmul", Computes::Operation(FloatOp::Mul(NEAREST))),
+    ("__hdiv", Computes::Operation(FloatOp::Div(NEAREST))),
+    ("__hmax", Computes::Operation(FloatOp::Max)),
+    ("__hmin", Computes::Operation(FloatOp::Min)),
+    ("__hfma", Computes::Fused),
+    ("__habs", Computes::Magnitude),
+    ("hsqrt", Computes::Operation(FloatOp::Sqrt(NEAREST))),
+    ("hexp", Computes::Open(1)),
+    ("hlog", Computes::Open(1)),
+];
+
+/// Conversions of CUDA by name: the type of the result, and the mode where the result is an integer.
+const CONVERSIONS: &[(&str, Type, Rounding)] = &[
+    ("__float2half", HALF, NEAREST),
+    ("__float2half_rn", HALF, NEAREST),
+    ("__double2half", HALF, NEAREST),
+    ("__int2half_rn", HALF, NEAREST),
+    ("__half2float", SINGLE, NEAREST),
+    ("__float2int_rn", Type::INT, NEAREST),
+    ("__float2int_rz", Type::INT, Rounding::Zero),
+    ("__float2int_rd", Type::INT, Rounding::Down),
+    ("__float2int_ru", Type::INT, Rounding::Up),
+    ("__float2uint_rn", Type::Int(Ty::U32), NEAREST),
+    ("__float2uint_rz", Type::Int(Ty::U32), Rounding::Zero),
+    ("__int2float_rn", SINGLE, NEAREST),
+    ("__uint2float_rn", SINGLE, NEAREST),
+    ("__double2float_rn", SINGLE, NEAREST),
+    ("__double2int_rz", Type::INT, Rounding::Zero),
+    ("__int2double_rn", DOUBLE, NEAREST),
+];
+
+const HALF: Type = Type::Float(Format::HALF);
+
 /// Constants of the headers.
 const CONSTANTS: &[(&str, f64, Format)] = &[
     ("FLT_MAX", f32::MAX as f64, Format::SINGLE),
@@ -157,6 +194,9 @@ pub(super) fn is_function(name: &str, language: &Language) -> bool {
     let name = super::words::bare(name);
     function(name, language).is_some()
         || (language.cpp && SAME_BITS.iter().any(|row| row.0 == name))
+        || (language.cpp && OF_HALVES.iter().any(|row| row.0 == name))
+        || (language.cpp && CONVERSIONS.iter().any(|row| row.0 == name))
+        || (language.cpp && name == "__saturatef")
 }
 
 impl Computes {
@@ -228,7 +268,19 @@ impl Lowering<'_, '_> {
         if let (Some((_, from, to)), true) = (same, self.env.language.cpp) {
             return Some(self.same_bits(tree, to, from, args));
         }
-        let (computes, single) = function(name, self.env.language)?;
+        let conversion = CONVERSIONS.iter().find(|row| row.0 == name);
+        if let (Some((_, to, by)), true) = (conversion, self.env.language.cpp) {
+            return Some(self.converted_by_name(tree, (to, *by), args));
+        }
+        if name == "__saturatef" && self.env.language.cpp {
+            return Some(self.saturated(tree, args));
+        }
+        let of_half = OF_HALVES.iter().find(|row| row.0 == name);
+        let of_half = of_half.filter(|_| self.env.language.cpp);
+        let (computes, single) = match of_half {
+            Some(row) => (row.1, false),
+            None => function(name, self.env.language)?,
+        };
         let wanted = computes.arguments();
         if args.len() != wanted {
             let message = format!("`{name}` takes {wanted} arguments, {} given", args.len());
@@ -239,6 +291,7 @@ impl Lowering<'_, '_> {
         }
         let values: Vec<Value> = args.iter().map(|arg| self.scalar(arg)).collect();
         let format = match single {
+            _ if of_half.is_some() => Format::HALF,
             true => Format::SINGLE,
             false => self.format_of(&values),
         };
@@ -250,6 +303,52 @@ impl Lowering<'_, '_> {
             numbers.push(folded(kept.expr));
         }
         Some(computes.value(format, &numbers))
+    }
+
+    /// `__float2int_rn(v)`: the number as another type, rounded.
+    fn converted_by_name(
+        &mut self,
+        tree: &Tree,
+        (to, by): (&Type, Rounding),
+        args: &[Tree],
+    ) -> Value {
+        let [arg] = args else {
+            let message = format!("this function takes 1 argument, {} given", args.len());
+            self.error("wrong-operands", &tree.range, message, |d| {
+                d.label("expected one number")
+            });
+            return self.nothing();
+        };
+        let value = self.scalar(arg);
+        let (Type::Float(format), Some(ty), Type::Int(_)) = (&value.ty, to.word(), to) else {
+            return value.converted(to);
+        };
+        let whole = float(
+            FloatOp::Whole(by),
+            *format,
+            value.expr.clone(),
+            Expr::Const(0),
+        );
+        let expr = super::floats::to_integer(*format, ty, &whole);
+        Value::new(expr, to.clone())
+    }
+
+    /// `__saturatef(v)`: the number in 0 to 1; a NaN becomes 0 (CUDA Math API).
+    fn saturated(&mut self, tree: &Tree, args: &[Tree]) -> Value {
+        let [arg] = args else {
+            self.error(
+                "wrong-operands",
+                &tree.range,
+                "`__saturatef` takes 1 argument",
+                |d| d.label(format!("{} given", args.len())),
+            );
+            return self.nothing();
+        };
+        let value = self.scalar(arg);
+        let expr = self.assignable(&value, &SINGLE, &arg.range);
+        let one = Expr::Const(i64::from(1f32.to_bits()));
+        let least = float(FloatOp::Max, Format::SINGLE, expr, Expr::Const(0));
+        Value::new(float(FloatOp::Min, Format::SINGLE, least, one), SINGLE)
     }
 
     /// `as_float(n)`, with the same bits, or `convert_float(n)` (OpenCL C).

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::ast::Expr as Tree;
-use super::lower::{Known, Lowering};
+use super::lower::{Known, Lowering, OWN_CLASS};
 use super::place::{Place, shifted};
 use super::scope::Binding;
 use super::types::{Qualified, Type, Value};
@@ -23,11 +23,20 @@ impl Lowering<'_, '_> {
         self.method_of_type(&of.ty, self.str(name))
     }
 
-    fn method_of_type(&self, ty: &Type, word: &str) -> Option<&Known> {
+    pub(super) fn method_of_type(&self, ty: &Type, word: &str) -> Option<&Known> {
         let Type::Struct(structure) = ty else {
             return None;
         };
-        self.functions.get(&format!("{}::{word}", structure.name))
+        let own = self.functions.get(&format!("{}::{word}", structure.name));
+        let inherited = || {
+            let bases = &self.class_of(ty)?.bases;
+            let plain = !word.starts_with('(');
+            bases
+                .iter()
+                .filter(|_| plain)
+                .find_map(|base| self.method_of_type(&base.0, word))
+        };
+        own.or_else(inherited)
     }
 
     /// Lowers `s.f(…)` of a structure of the code; `None`: the method is another one.
@@ -44,17 +53,21 @@ impl Lowering<'_, '_> {
         };
         let at = self.stable(at);
         self.in_any_order(args, &tree.range);
-        self.call_function(tree, name, (&known, Some((at, of))), args)
+        let args: Vec<&Tree> = args.iter().collect();
+        self.call_function(&tree.range, name, (&known, Some((at, of))), &args)
     }
 
     /// The member function of that name of the object that the current function is called for.
-    pub(super) fn method_of_this(&self, word: &str) -> Option<(Known, (Expr, Qualified))> {
+    pub(super) fn method_of_this(&self, word: &str) -> Option<(Known, Option<(Expr, Qualified)>)> {
+        if let Some(Binding::Type(class)) = self.scopes.find(OWN_CLASS) {
+            return Some((self.method_of_type(&class.ty, word)?.clone(), None));
+        }
         let Some(Binding::Constant(this)) = self.scopes.find("this") else {
             return None;
         };
         let of = Qualified::clone(this.target()?);
         let known = self.method_of_type(&of.ty, word)?.clone();
-        Some((known, (this.expr.clone(), of)))
+        Some((known, Some((this.expr.clone(), of))))
     }
 
     /// Binds `this` and the members of the object that a function is called for.

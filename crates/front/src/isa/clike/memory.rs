@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::ast::{Declared, Initial, Specifiers, Storage};
+use super::ast::{Declared, Expr as Tree, Initial, Specifiers, Storage};
 use super::lower::Lowering;
 use super::scope::Binding;
 use super::types::{Qualified, Record, Type};
@@ -216,10 +216,20 @@ impl<'a> Lowering<'a, '_> {
             return;
         }
         self.scopes.bind(word, binding);
+        if space == Space::Local {
+            self.ends_with_block(&addr, &of);
+        }
         match &declared.value {
-            Some(Initial::List(all, _)) => self.fill(&addr, &of, all),
+            Some(Initial::List(all, range)) => self.initial_list(&addr, &of, all, range),
+            Some(Initial::Call(all, range)) => {
+                let args: Vec<&Tree> = all.iter().collect();
+                self.construct(&addr, &of, &args, range);
+            }
             Some(Initial::Value(value)) if matches!(of.ty, Type::Struct(_)) => {
-                self.copy_structure((addr, of), value, &value.range);
+                self.construct(&addr, &of, &[value], &value.range);
+            }
+            None if space == Space::Local && self.needs_initialising(&of.ty) => {
+                self.construct(&addr, &of, &[], name);
             }
             Some(Initial::Value(value)) => {
                 self.error(

@@ -41,7 +41,9 @@ mod addressed;
 mod annotations;
 mod ast;
 mod calls;
+mod class_bodies;
 mod classes;
+mod classes_of_code;
 mod coalesced;
 mod conditional;
 mod coordinates;
@@ -68,6 +70,7 @@ mod instances;
 mod integer;
 mod integer_calls;
 mod items;
+mod lambdas;
 mod lanes;
 mod language;
 mod lex;
@@ -76,10 +79,12 @@ mod math;
 mod members;
 mod memory;
 mod objects;
+mod operators;
 mod parse;
 mod pipelines;
 mod place;
 mod preprocess;
+mod promote;
 mod ptx_calls;
 mod ptx_forms;
 mod refused;
@@ -104,6 +109,8 @@ pub struct Unit {
     text: MappedText,
     stmts: Vec<ast::Stmt>,
     instances: templates::Instances,
+    /// It is a kernel of a source file: no condition names its variables.
+    of_file: bool,
     broken: bool,
 }
 
@@ -159,6 +166,7 @@ impl Unit {
             text,
             stmts,
             instances,
+            of_file: false,
             broken: sink.errors() > errors,
         }
     }

@@ -5,9 +5,12 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+
 use std::rc::Rc;
 
-use super::ast::{Declarator, Expr, ExprKind, Function, Specifiers, Stmt, StmtKind, TypeName};
+use super::ast::{
+    Declaration, Declarator, Expr, ExprKind, Function, Specifiers, Stmt, StmtKind, TypeName,
+};
 use super::host_calls::begins;
 use super::inline_asm;
 use super::language::Language;
@@ -31,10 +34,21 @@ pub(super) struct Parser<'a, 's> {
     pub(super) instances: Instances,
     /// The parameters of the template that begins here.
     pub(super) pending: Vec<TemplateParameter>,
-    /// The functions of the structure that is being read.
-    pub(super) methods: Vec<Rc<Function>>,
+    /// Names of class templates.
+    pub(super) classes: HashSet<&'a str>,
+    /// The parts of the class that is being read.
+    pub(super) class: ClassParts,
     pub(super) tokens: Cursor<Tok>,
     pub(super) sink: &'s mut Sink,
+}
+
+/// The contents of a class that are no members of its objects.
+#[derive(Default)]
+pub(super) struct ClassParts {
+    pub(super) functions: Vec<Rc<Function>>,
+    pub(super) constants: Vec<Declaration>,
+    /// The name of the class.
+    pub(super) name: String,
 }
 
 /// The parser found an error, and reported it.
@@ -71,7 +85,8 @@ pub(super) fn statements(
         templates: HashSet::new(),
         instances: Instances::default(),
         pending: Vec::new(),
-        methods: Vec::new(),
+        classes: HashSet::new(),
+        class: ClassParts::default(),
         tokens,
         sink,
     };
@@ -615,7 +630,11 @@ impl<'a> Parser<'a, '_> {
     fn over_elements(&mut self, specifiers: Specifiers, element: Declarator) -> Parsed<StmtKind> {
         let word = self.str(&element.name);
         self.variables.insert(word);
-        let over = self.comma()?;
+        let start = self.tokens.range().start;
+        let over = match self.tokens.peek() {
+            Tok::Punct("{") => self.braced(start, None)?,
+            _ => self.comma()?,
+        };
         self.expect(")")?;
         let body = Box::new(self.statement()?);
         let element = TypeName {

@@ -13,11 +13,11 @@
 
 use std::ops::Range;
 
-use super::ast::{Expr as Tree, ExprKind, TypeName};
+use super::ast::{Expr as Tree, ExprKind, Initial, TypeName};
 use super::floats;
 use super::lower::Lowering;
 use super::scope::{Binding, Variable};
-use super::types::{Qualified, Record, Type, Value};
+use super::types::{Qualified, Record, Type, Value, components};
 use program::{Access, BinOp, Expr, LocId, Op, Tag, Tags, Ty, Update};
 
 /// A place.
@@ -37,6 +37,28 @@ impl Place {
             Place::Memory(_, of) => of,
         }
     }
+}
+
+/// Whether a structure is a row of cells of the size of a number: a `float4` in floats.
+fn alike(whole: &Qualified, cell: &Qualified) -> bool {
+    let mut sizes = Vec::new();
+    whole.ty.each_cell(&mut |_, _, of| sizes.push(of.ty.size()));
+    let cells = match &cell.ty {
+        Type::Struct(_) => {
+            let mut inner = Vec::new();
+            cell.ty.each_cell(&mut |_, _, of| inner.push(of.ty.size()));
+            inner
+        }
+        ty => vec![ty.size()],
+    };
+    let size = cells.first().copied().unwrap_or(0);
+    let even = |sizes: &[u64], all: u64| {
+        sizes.iter().all(|s| *s == size) && sizes.iter().sum::<u64>() == all
+    };
+    matches!(whole.ty, Type::Struct(_))
+        && size > 0
+        && even(&sizes, whole.ty.size())
+        && even(&cells, cell.ty.size())
 }
 
 /// The address `by` bytes further on.
@@ -145,15 +167,40 @@ impl Lowering<'_, '_> {
                 let pointer = self.eval(a);
                 return self.pointed(pointer, &tree.range);
             }
+            ExprKind::Field(..) if self.type_of_vectors(tree).is_some() => {
+                return self.place_of_value(tree);
+            }
             ExprKind::Field(object, name) => return self.member_of(object, name),
             ExprKind::Call(..) | ExprKind::Braced(..) | ExprKind::Vector(..)
                 if self.type_of_place(tree).is_some() =>
             {
-                let value = self.eval(tree);
-                return match value.ty {
-                    Type::Struct(_) => Some(Place::Memory(value.expr, value.ty.into())),
-                    _ => None,
-                };
+                return self.place_of_value(tree);
+            }
+            ExprKind::Call(..)
+            | ExprKind::Method(..)
+            | ExprKind::Made(..)
+            | ExprKind::Invoke(..)
+            | ExprKind::Scoped(..)
+                if self.env.language.cpp =>
+            {
+                return self.place_of_value(tree);
+            }
+            _ if self.operator_of(tree).is_some() || self.type_of_vectors(tree).is_some() => {
+                return self.place_of_value(tree);
+            }
+            ExprKind::Cast(..) | ExprKind::Choice(..)
+                if self
+                    .type_of_place(tree)
+                    .is_some_and(|of| matches!(of.ty, Type::Struct(_))) =>
+            {
+                return self.place_of_value(tree);
+            }
+            ExprKind::Assign(None, ..)
+                if self
+                    .type_of_place(tree)
+                    .is_some_and(|of| matches!(of.ty, Type::Struct(_))) =>
+            {
+                return self.place_of_value(tree);
             }
             ExprKind::Index(a, i) => {
                 let (of_a, of_i) = (self.effects(a), self.effects(i));
@@ -206,6 +253,26 @@ impl Lowering<'_, '_> {
         None
     }
 
+    /// The place of a structure without a name, or of the object that a returned reference refers
+    /// to.
+    fn place_of_value(&mut self, tree: &Tree) -> Option<Place> {
+        let (value, refers) = self.eval_with_reference(tree);
+        match (refers, value.target(), &value.ty) {
+            (true, Some(of), _) => Some(Place::Memory(value.expr.clone(), Qualified::clone(of))),
+            (_, _, Type::Struct(_)) => Some(Place::Memory(value.expr, value.ty.into())),
+            _ if self.is_nothing(&value) => None,
+            _ => {
+                self.error(
+                    "wrong-operand",
+                    &tree.range,
+                    "this cannot be assigned to",
+                    |d| d.label("expected a variable, or a reference"),
+                );
+                None
+            }
+        }
+    }
+
     /// The place of a member.
     fn member_of(&mut self, object: &Tree, name: &Range<usize>) -> Option<Place> {
         let word = self.str(&object.range);
@@ -229,7 +296,11 @@ impl Lowering<'_, '_> {
         let place = self.place(object)?;
         let (word, of) = (self.str(name), place.of().clone());
         let member = match &of.ty {
-            Type::Struct(structure) => structure.members().iter().find(|m| m.name == word),
+            Type::Struct(structure) => {
+                let single = self.single_component(&of.ty, word);
+                let word = single.as_deref().unwrap_or(word);
+                structure.members().iter().find(|m| m.name == word)
+            }
             _ => None,
         };
         match (place, member) {
@@ -258,6 +329,20 @@ impl Lowering<'_, '_> {
                 );
                 None
             }
+        }
+    }
+
+    /// The member that another name of a vector's component means: `s0` of `x`.
+    pub(super) fn single_component(&self, of: &Type, word: &str) -> Option<String> {
+        let (_, n) = self
+            .vector_type(of)
+            .filter(|_| self.env.language.row().regions)?;
+        let Type::Struct(structure) = of else {
+            return None;
+        };
+        match components(word, n)?.as_slice() {
+            [one] => structure.members().get(*one).map(|m| m.name.clone()),
+            _ => None,
         }
     }
 
@@ -294,6 +379,9 @@ impl Lowering<'_, '_> {
         value: &Tree,
         range: &Range<usize>,
     ) {
+        if self.splat(&to, &of, value) {
+            return;
+        }
         let from = match self
             .type_of_place(value)
             .filter(|from| matches!(from.ty, Type::Struct(_)))
@@ -301,11 +389,20 @@ impl Lowering<'_, '_> {
             Some(_) => self.memory_place(value),
             None => {
                 let errors = self.sink.errors();
-                // The error about an unknown function is more helpful.
-                if matches!(value.kind, ExprKind::Call(..)) {
-                    self.eval(value);
-                }
+                // A template's result has a type only after the call.
+                let called = matches!(
+                    value.kind,
+                    ExprKind::Call(..) | ExprKind::Method(..) | ExprKind::Invoke(..)
+                );
+                let given = called.then(|| self.eval(value));
                 if self.sink.errors() > errors {
+                    return;
+                }
+                if let Some(given) = given
+                    && matches!(given.ty, Type::Struct(_))
+                {
+                    let there = given.ty.into();
+                    self.copy_members((to, of), (given.expr, there), range);
                     return;
                 }
                 let name = of.ty.name();
@@ -374,20 +471,25 @@ impl Lowering<'_, '_> {
         op: Option<BinOp>,
         value: &Tree,
         used: bool,
-    ) {
-        if op.is_some() || used {
+    ) -> Value {
+        if self.assign_vector(tree, target, op, value) {
+            return Value::void();
+        }
+        if op.is_some() || (used && !self.env.language.cpp) {
             self.error(
                 "unsupported",
                 &tree.range,
                 "this use of a structure is not supported",
                 |d| d.label("expected a separate assignment, or its members"),
             );
-            return;
+            return self.nothing();
         }
         let (of_target, of_value) = (self.effects_of_place(target), self.effects_of_place(value));
-        self.unsequenced(&of_target, &of_value, &tree.range);
+        if !self.env.language.sequenced {
+            self.unsequenced(&of_target, &of_value, &tree.range);
+        }
         let Some((addr, of)) = self.memory_place(target) else {
-            return;
+            return self.nothing();
         };
         let addr = self.stable(addr);
         let mut constant = of.constant;
@@ -400,13 +502,22 @@ impl Lowering<'_, '_> {
                 format!("`{name}` is `const`"),
                 |d| d.label("expected something that may be changed"),
             );
-            return;
+            return self.nothing();
         }
         if let Some(name) = self.constant(&addr).map(str::to_string) {
             self.constant_memory(&name, &target.range);
-            return;
+            return self.nothing();
         }
-        self.copy_structure((addr, of), value, &tree.range);
+        let ty = of.ty.clone();
+        match &value.kind {
+            ExprKind::Braced(None, all) => {
+                if let Initial::List(all, range) = &**all {
+                    self.initial_list(&addr, &of, all, range);
+                }
+            }
+            _ => self.construct(&addr, &of, &[value], &tree.range),
+        }
+        Value::new(addr, ty)
     }
 
     /// The memory that an expression names; reports a register.
@@ -717,11 +828,17 @@ impl Lowering<'_, '_> {
         if self.is_object(target) {
             return self.assign_object(target, op, value);
         }
+        if let Some(value) = self.operator_of_code(tree) {
+            return value;
+        }
         if self
             .type_of_place(target)
             .is_some_and(|of| matches!(of.ty, Type::Struct(_)))
         {
-            self.assign_structure(tree, target, op, value, used);
+            let assigned = self.assign_structure(tree, target, op, value, used);
+            return if used { assigned } else { Value::void() };
+        }
+        if self.assign_vector(tree, target, op, value) {
             return Value::void();
         }
         let Some((place, value)) = self.assigned(tree, target, op, value) else {
@@ -918,6 +1035,9 @@ impl Lowering<'_, '_> {
             self.discard(a);
             return Value::void();
         }
+        if matches!(to.ty, Type::Struct(_)) && self.env.language.cpp {
+            return self.made_of(tree, &to, &[a]);
+        }
         let value = self.scalar(a);
         if to.word().is_none() {
             let name = to.ty.name();
@@ -939,6 +1059,7 @@ impl Lowering<'_, '_> {
                 (Some(a), Some(b)) if a.bits != b.bits => self.mixed_size(&tree.range, a, b),
                 (Some(_), Some(_)) => {}
                 _ if to.ty == Type::Void || from.ty == Type::Void => {}
+                _ if alike(to, from) || alike(from, to) => {}
                 _ => {
                     let (to, from) = (to.ty.name(), from.ty.name());
                     self.error(

@@ -103,11 +103,33 @@ const LONGEST_ALIAS: usize = 100;
 struct Macro {
     /// Names of its parameters; `None`: it takes no arguments.
     parameters: Option<Vec<String>>,
+    /// Whether these are parameters of a template: the arguments stand in `< >`.
+    of_template: bool,
     /// The words of its text.
     body: Vec<String>,
     /// The number of open blocks at its definition. It ends with the innermost of them; macros do
     /// not end.
     depth: usize,
+}
+
+/// The parameter of a macro for any further arguments.
+const REST: &str = "__VA_ARGS__";
+
+impl Macro {
+    /// The sign that its arguments begin with.
+    fn opening(&self) -> &'static str {
+        if self.of_template { "<" } else { "(" }
+    }
+
+    /// The change in nesting by a word among its arguments.
+    fn nesting(&self, word: &str) -> i32 {
+        match (self.of_template, word) {
+            (_, "(") | (true, "<") => 1,
+            (_, ")") | (true, ">") => -1,
+            (true, ">>") => -2,
+            _ => 0,
+        }
+    }
 }
 
 /// What is left of a source file.
@@ -125,7 +147,59 @@ pub(super) fn preprocess(text: MappedText, dialect: Dialect, sink: &mut Sink) ->
 /// The same of a whole source file: code of the host may use anything there, so a directive that
 /// no kernel needs is passed over.
 pub(super) fn preprocess_file(text: MappedText, dialect: Dialect, sink: &mut Sink) -> Preprocessed {
+    let text = without_namespaces(text);
     preprocessed(text, dialect, true, sink)
+}
+
+/// The text without the names of its own namespaces before `::`: their items are items of the file.
+fn without_namespaces(text: MappedText) -> MappedText {
+    let source = text.as_str();
+    if !source.contains("namespace") {
+        return text;
+    }
+    let all = words(source);
+    let word = |n: usize| all.get(n).map_or("", |word| &source[word.0.clone()]);
+    let mut own: HashSet<&str> = HashSet::new();
+    for at in (0..all.len()).filter(|&at| word(at) == "namespace") {
+        let mut names: Vec<usize> = Vec::new();
+        let mut next = at + 1;
+        while is_name(word(next)) {
+            names.push(next);
+            if word(next + 1) != "::" {
+                break;
+            }
+            next += 2;
+        }
+        let behind = names.last().map_or("", |last| word(last + 1));
+        if behind == "{" && !NAMESPACES.contains(&word(at + 1)) {
+            own.extend(names.iter().map(|&n| word(n)));
+        }
+    }
+    let mut out = MappedText::new();
+    let mut from = 0;
+    for at in 0..all.len() {
+        let qualifies = own.contains(word(at)) && word(at + 1) == "::";
+        let declares = at > 0 && word(at - 1) == "namespace";
+        if qualifies && !declares && !inside_declaration(&word, at) {
+            let first = at.checked_sub(1).filter(|&n| {
+                word(n) == "::" && !n.checked_sub(1).is_some_and(|n| is_name(word(n)))
+            });
+            let start = all[first.unwrap_or(at)].0.start;
+            out.push_slice(&text, from..start.max(from));
+            from = all[at + 1].0.end;
+        }
+    }
+    out.push_slice(&text, from..source.len());
+    out
+}
+
+/// Whether a name is part of `namespace a::b {`.
+fn inside_declaration<'w>(word: &dyn Fn(usize) -> &'w str, at: usize) -> bool {
+    let mut first = at;
+    while first > 1 && word(first - 1) == "::" {
+        first -= 2;
+    }
+    first > 0 && word(first - 1) == "namespace"
 }
 
 fn preprocessed(
@@ -284,6 +358,7 @@ impl<'a> Preprocessor<'a, '_> {
                     None
                 }
                 "namespace" | "using" | "ndrange_t" => self.alias(range.start),
+                "template" => self.alias_template(),
                 _ => self.expansion(&range, from),
             };
             match behind {
@@ -601,20 +676,17 @@ impl<'a> Preprocessor<'a, '_> {
             let names: Vec<String> = words[4..close]
                 .iter()
                 .filter(|w| **w != ",")
-                .map(|w| w.to_string())
+                .map(|w| if *w == "..." { REST } else { *w }.to_string())
                 .collect();
             if !names.iter().all(|n| is_name(n)) {
-                return Some((
-                    "macros with a variable number of arguments are",
-                    "write the replacement",
-                ));
+                return Some(("such parameters of macros are", "write the replacement"));
             }
             (Some(names), &words[close + 1..])
         } else {
             (None, &words[3..])
         };
-        if body.contains(&"#") || body.contains(&"##") {
-            return Some(("`#` and `##` in macros are", "write the replacement"));
+        if body.contains(&"#") {
+            return Some(("`#` in macros is", "write the replacement"));
         }
         let body: Vec<String> = body.iter().map(|w| w.to_string()).collect();
         if let Some(old) = self.macros.get(*name)
@@ -629,6 +701,7 @@ impl<'a> Preprocessor<'a, '_> {
             name.to_string(),
             Macro {
                 parameters,
+                of_template: false,
                 body,
                 depth: 0,
             },
@@ -685,6 +758,7 @@ impl<'a> Preprocessor<'a, '_> {
                         name.to_string(),
                         Macro {
                             parameters: None,
+                            of_template: false,
                             body,
                             depth: self.depth,
                         },
@@ -702,6 +776,7 @@ impl<'a> Preprocessor<'a, '_> {
                     name.to_string(),
                     Macro {
                         parameters: None,
+                        of_template: false,
                         body,
                         depth: self.depth,
                     },
@@ -730,6 +805,43 @@ impl<'a> Preprocessor<'a, '_> {
         Some((end, false))
     }
 
+    /// Handles `template <class T> using R = S<T, 4>;`. Returns the position after it; `None`:
+    /// something else comes next.
+    fn alias_template(&mut self) -> Option<(usize, bool)> {
+        let rest = &self.words[self.at..];
+        let ends = |word: &str| matches!(word, ";" | "{" | "}" | "(");
+        let line: Vec<&str> = rest
+            .iter()
+            .take(LONGEST_ALIAS)
+            .map(|word| self.str(&word.0))
+            .take_while(|word| !ends(word))
+            .collect();
+        let end = rest
+            .get(line.len())
+            .filter(|end| self.str(&end.0) == ";")?
+            .0
+            .end;
+        let close = line.iter().position(|word| *word == ">")?;
+        let ["using", name, "=", of @ ..] = line.get(close + 1..)? else {
+            return None;
+        };
+        let parameters = line.get(2..close)?.split(|word| *word == ",");
+        let names = parameters.map(|parameter| parameter.last().map(|name| name.to_string()));
+        let body: Vec<String> = of
+            .iter()
+            .filter(|word| **word != "typename")
+            .map(|word| word.to_string())
+            .collect();
+        let of = Macro {
+            parameters: Some(names.collect::<Option<Vec<_>>>()?),
+            of_template: true,
+            body,
+            depth: self.depth,
+        };
+        self.macros.insert(name.to_string(), of);
+        Some((end, false))
+    }
+
     /// Writes the expansion of a name, and returns the position after it. The text that was not
     /// copied yet begins at `from`.
     fn expansion(&mut self, range: &Range<usize>, from: usize) -> Option<(usize, bool)> {
@@ -739,7 +851,7 @@ impl<'a> Preprocessor<'a, '_> {
         let mut end = range.end;
         let mut call = vec![word.to_string()];
         if of.parameters.is_some() {
-            if self.word(1) != "(" {
+            if self.word(1) != of.opening() {
                 return None;
             }
             let mut open = 0;
@@ -747,12 +859,8 @@ impl<'a> Preprocessor<'a, '_> {
                 let text = self.str(word);
                 call.push(text.to_string());
                 end = word.end;
-                match text {
-                    "(" => open += 1,
-                    ")" => open -= 1,
-                    _ => {}
-                }
-                if open == 0 {
+                open += of.nesting(text);
+                if open <= 0 {
                     break;
                 }
             }
@@ -830,15 +938,20 @@ fn expand(
             Some(Macro {
                 parameters: Some(_),
                 ..
-            }) if words.get(at).map(String::as_str) != Some("(") => None,
-            Some(Macro {
-                parameters: Some(names),
-                body,
-                ..
-            }) => {
-                let (arguments, behind) =
-                    arguments(words, at).ok_or("this macro's arguments have no end")?;
+            }) if words.get(at).map(String::as_str) != of.map(Macro::opening) => None,
+            Some(
+                of @ Macro {
+                    parameters: Some(names),
+                    body,
+                    ..
+                },
+            ) => {
+                let (mut arguments, behind) =
+                    arguments(of, words, at).ok_or("this macro's arguments have no end")?;
                 at = behind;
+                if names.last().is_some_and(|name| name == REST) {
+                    gather(&mut arguments, names.len());
+                }
                 let given = if names.is_empty() && arguments == [Vec::<String>::new()] {
                     0
                 } else {
@@ -856,11 +969,7 @@ fn expand(
                     expand(argument, macros, hidden, depth + 1, &mut expanded, budget)?;
                     whole.push(expanded);
                 }
-                let put = |w: &String| match names.iter().position(|n| n == w) {
-                    Some(n) => whole[n].clone(),
-                    None => vec![w.clone()],
-                };
-                Some(body.iter().flat_map(put).collect())
+                Some(replaced(body, names, &arguments, &whole))
             }
         };
         match body {
@@ -875,18 +984,62 @@ fn expand(
     Ok(())
 }
 
+/// The text of a macro with its arguments: `whole` has them expanded, for all places but those
+/// next to `##`.
+fn replaced(
+    body: &[String],
+    names: &[String],
+    arguments: &[Vec<String>],
+    whole: &[Vec<String>],
+) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut pasted = false;
+    for (at, word) in body.iter().enumerate() {
+        if word == "##" {
+            pasted = true;
+            continue;
+        }
+        let pastes = pasted || body.get(at + 1).is_some_and(|next| next == "##");
+        let mut put = match names.iter().position(|name| name == word) {
+            Some(n) if pastes => arguments[n].clone(),
+            Some(n) => whole[n].clone(),
+            None => vec![word.clone()],
+        };
+        // `, ## __VA_ARGS__` without arguments leaves the comma out.
+        if pasted && put.is_empty() && out.last().is_some_and(|last| last == ",") {
+            out.pop();
+        } else if pasted && !put.is_empty() && out.last().is_some_and(|last| last != ",") {
+            let last = out.pop().unwrap_or_default();
+            put[0] = last + &put[0];
+        }
+        out.extend(put);
+        pasted = false;
+    }
+    out
+}
+
+/// Joins the arguments for `...` to one.
+fn gather(arguments: &mut Vec<Vec<String>>, names: usize) {
+    if arguments.len() < names {
+        arguments.push(Vec::new());
+        return;
+    }
+    let rest = arguments.split_off(names - 1);
+    arguments.push(rest.join(&",".to_owned()));
+}
+
 /// The arguments of a call with its `(` at word `at`, and the position after its `)`.
-fn arguments(words: &[String], at: usize) -> Option<(Vec<Vec<String>>, usize)> {
+fn arguments(of: &Macro, words: &[String], at: usize) -> Option<(Vec<Vec<String>>, usize)> {
     let mut all = vec![Vec::new()];
     let mut open = 0;
     for (n, word) in words.iter().enumerate().skip(at) {
-        match word.as_str() {
-            "(" => open += 1,
-            ")" => open -= 1,
-            _ => {}
-        }
+        open += of.nesting(word);
         match (word.as_str(), open) {
-            ("(", 1) => {}
+            ("(" | "<", 1) if n == at => {}
+            // `>>` closes the alias and an argument.
+            (">>", -1) if of.of_template => {
+                return None;
+            }
             (_, 0) => return Some((all, n + 1)),
             (",", 1) => all.push(Vec::new()),
             _ => all.last_mut()?.push(word.clone()),
@@ -937,6 +1090,15 @@ mod tests {
             "r = atomicAdd ( & x , 0 ) + atomicAdd ( & y , 0 ) ;",
         );
         reads("#define A B\n#define B A\nA;", "A ;");
+        reads("#define F(a, b) a##_##b = b\nF(x, y);", "x_y = y ;");
+        reads(
+            "#define F(f, ...) f(__VA_ARGS__)\nF(g, 1, (2, 3)); F(g);",
+            "g ( 1 , ( 2 , 3 ) ) ; g ( ) ;",
+        );
+        reads(
+            "template <class T> using R = S<T, 4>; R<int> r; R<U<int> > s;",
+            "S < int , 4 > r; S < U < int > , 4 > s;",
+        );
         reads(
             "#define S \\\n  cuda::thread_scope_device\nS;",
             "cuda::thread_scope_device ;",
@@ -1010,8 +1172,7 @@ mod tests {
             ("#if defined(3)\n#endif", "`defined` takes a name"),
             ("#if 1 / 0\n#endif", "division by zero"),
             ("#pragma omp parallel", "this pragma"),
-            ("#define F(...) x", "variable number"),
-            ("#define F(a) a##1\n", "`#` and `##`"),
+            ("#define F(a) #a\n", "`#` in macros"),
             ("#define N 1\n#define N 2", "two definitions"),
             ("#define F(a, b) a\nF(1);", "takes 2 arguments"),
             ("#define F(a) a\nF(1;", "no end"),

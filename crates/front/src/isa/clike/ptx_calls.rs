@@ -29,6 +29,15 @@ use Arg::{
 };
 use Gives::{Coordinate, Meeting, Nothing, Token, Truth};
 
+/// The type of the cells that a type is a row of: of an `int4`, `int`.
+fn cell_of(of: &Type) -> Option<Ty> {
+    let mut cells = Vec::new();
+    of.each_cell(&mut |_, _, cell| cells.push(cell.word()));
+    let first = (*cells.first()?)?;
+    let bytes = cells.len() as u64 * u64::from(first.bytes());
+    (cells.iter().all(|cell| *cell == Some(first)) && bytes == of.size()).then_some(first)
+}
+
 impl Lowering<'_, '_> {
     /// Lowers a call of a function that is a PTX instruction, or of a related function.
     pub(super) fn ptx_call(
@@ -494,11 +503,11 @@ impl Lowering<'_, '_> {
     /// The address of elements in memory of a space, and their type.
     fn elements_of(&mut self, tree: &Tree, space: Space) -> Option<(Expr, Ty)> {
         let value = self.scalar(tree);
-        let Some(ty) = value.target().and_then(|to| to.word()) else {
+        let Some(ty) = value.target().and_then(|to| cell_of(&to.ty)) else {
             self.error(
                 "wrong-operand",
                 &tree.range,
-                "this is not a pointer to integers",
+                "this is not a pointer to numbers",
                 |d| d.label("expected a pointer to the source of the copy"),
             );
             return None;
@@ -553,7 +562,7 @@ impl Lowering<'_, '_> {
             &self.regs[usize::from(reg.0)].init,
         ) {
             (None, Init::Address { loc, index }) => {
-                let offset = i64::from(*index) * i64::from(self.symbols.ty(*loc).bytes());
+                let offset = self.symbols.layout(*loc).offset(*index) as i64;
                 let sum = Expr::Bin(
                     BinOp::Add,
                     Ty::U64,

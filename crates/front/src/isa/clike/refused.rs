@@ -21,7 +21,7 @@ const CLASSES: &[(&str, &str, &str)] = &[(
 /// Unsupported words: whether C, OpenCL C and CUDA C++ have them, a description, and an
 /// alternative.
 const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
-    (&["half"], [false, true, true], FLOATING, INTEGERS),
+    (&["half"], [false, true, true], "", "use `float`"),
     (
         &["_Float16", "__float128", "_Complex", "_Imaginary"],
         [true, false, false],
@@ -30,7 +30,6 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     ),
     (
         &[
-            "__half",
             "__half2",
             "half2",
             "__nv_bfloat16",
@@ -51,28 +50,22 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     (&["class"], CUDA, "", "C has `struct`"),
     (&["union"], ALL, "unions are", UNIONS),
     (
-        &["template", "typename"],
-        CUDA,
-        "templates of your own are",
-        "write out the instance that is used",
-    ),
-    (
-        &["operator"],
-        CUDA,
-        "operators of your own are",
-        "write their effect",
-    ),
-    (
         &["try", "throw", "catch", "noexcept"],
         CUDA,
         "exceptions are",
         "leave them out",
     ),
     (
-        &["new", "delete"],
+        &["delete"],
         CUDA,
         "memory from the heap is",
         "declare it in `[memory]`",
+    ),
+    (
+        &["template", "typename", "decltype", "operator"],
+        CUDA,
+        "",
+        "write out what is meant",
     ),
     (&["goto"], ALL, "jumps are", "use `if` and loops"),
     (
@@ -82,9 +75,9 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         "write the names without them",
     ),
     (
-        &["virtual", "friend", "mutable", "explicit"],
+        &["virtual", "friend", "mutable"],
         CUDA,
-        "classes of your own are",
+        "such members of classes are",
         "use functions",
     ),
     (
@@ -92,12 +85,6 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         CUDA,
         "types at run time are",
         "write the intended operation",
-    ),
-    (
-        &["decltype"],
-        CUDA,
-        "types of expressions are",
-        "write the type, or `auto`",
     ),
     (
         &["typeof", "__typeof__", "__typeof"],

@@ -10,7 +10,10 @@
 //! - C11, 6.2.1, *Scopes of identifiers*; ISO C++, basic.scope.
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
 
+use super::ast::Function;
 use super::types::{Qualified, Value};
 use program::{Expr, LocId, RegId, Scope};
 
@@ -95,6 +98,28 @@ pub(super) struct SharedPipeline {
     pub(super) produced: RegId,
 }
 
+/// The accesses of a function beyond its own variables, from the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Touches {
+    Nothing,
+    /// It reads memory plainly.
+    Memory,
+    /// It has effects that other code may notice.
+    Everything,
+}
+
+/// A lambda with the names that it sees.
+#[derive(Debug)]
+pub(super) struct Closure {
+    pub(super) function: Rc<Function>,
+    pub(super) sees: Instance,
+    /// Its accesses beyond its own variables.
+    pub(super) touches: Touches,
+}
+
+/// The parameters of a template, bound for a call; the names that a lambda sees.
+pub(super) type Instance = Vec<(String, Binding)>;
+
 /// The meaning of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Binding {
@@ -111,19 +136,24 @@ pub(super) enum Binding {
     /// A constant value, such as an enumerator.
     Constant(Value),
     Type(Qualified),
+    /// A lambda.
+    Closure(Rc<Closure>),
+    /// A word of the library, such as a scope, by the place where the code writes it.
+    Spelled(Range<usize>),
 }
 
 impl Binding {
     /// Whether the binding is the same for all threads: a type, or a constant.
     fn is_constant(&self) -> bool {
         match self {
-            Binding::Type(_) | Binding::Constant(_) => true,
+            Binding::Type(_) | Binding::Constant(_) | Binding::Spelled(_) => true,
             Binding::Register(variable) => variable.known.is_some(),
             Binding::Memory(..)
             | Binding::Atomic(_)
             | Binding::Group(_)
             | Binding::Pipeline(_)
-            | Binding::PipelineState(_) => false,
+            | Binding::PipelineState(_)
+            | Binding::Closure(_) => false,
         }
     }
 }
@@ -182,6 +212,31 @@ impl Scopes {
         };
         own.or_else(outside)
             .or_else(|| self.blocks.first()?.get(name))
+    }
+
+    /// The constants and types of the innermost block.
+    pub(super) fn constants_here(&self) -> Vec<(String, Binding)> {
+        let here = self.blocks.last().into_iter().flatten();
+        let constant = here.filter(|(_, binding)| binding.is_constant());
+        let mut all: Vec<_> = constant
+            .map(|(name, b)| (name.clone(), b.clone()))
+            .collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+
+    /// The bindings of the blocks of the current function, the innermost of each name.
+    pub(super) fn own(&self) -> Vec<(String, Binding)> {
+        let mut all: HashMap<&String, &Binding> = HashMap::new();
+        for block in self.blocks.iter().skip(self.base) {
+            all.extend(block);
+        }
+        let mut all: Vec<_> = all
+            .into_iter()
+            .map(|(n, b)| (n.clone(), b.clone()))
+            .collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
     }
 
     /// The number of open blocks.

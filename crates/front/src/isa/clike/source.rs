@@ -6,12 +6,12 @@
 
 use std::ops::Range;
 
-use super::ast::{Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
+use super::ast::{Base, Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
 use super::items::{Item, items, needed};
 use super::lower::Lowering;
 use super::preprocess::{Preprocessed, preprocess_file, words};
 use super::types::{Qualified, Type};
-use super::{Env, Language, Unit, class_name, parse};
+use super::{Env, Language, Unit, class_name, floats, parse};
 use crate::isa::Symbols;
 use diag::{MappedText, Sink, SourceFile, Span};
 use program::{BinOp, Class, CmpOp, GroupSeat, Space, Ty};
@@ -52,6 +52,8 @@ pub struct KernelParameter {
     pub span: Span,
     /// The type behind the pointer, as a test writes it; `None`: it is a value.
     pub pointee: Option<String>,
+    /// It is a structure, which each thread copies from the one of the launch.
+    pub by_value: bool,
     /// The address space that it says it points to: `shared`, `const`.
     pub space: Option<&'static str>,
     /// The class of the library behind the pointer.
@@ -154,6 +156,51 @@ const LANES: [&str; 16] = [
     "laneid",
 ];
 
+/// Types and numbers that a template without an instance is tried with.
+const INSTANCE_TYPES: [&str; 2] = ["int", "float"];
+const INSTANCE_NUMBERS: [u32; 9] = [8, 4, 16, 32, 2, 1, 64, 128, 256];
+
+/// Arguments of a template in a file: `k<int>(` behind `template`, and `k<int><<<`.
+fn written_instances(text: &MappedText, name: &str) -> Vec<String> {
+    let source = text.as_str();
+    let all: Vec<&str> = words(source).into_iter().map(|w| &source[w.0]).collect();
+    let mut found = Vec::new();
+    for at in (0..all.len()).filter(|&at| all[at] == name) {
+        if all.get(at + 1) != Some(&"<") {
+            continue;
+        }
+        let behind = all[at + 1..].iter().scan(0i32, |open, word| {
+            *open += match *word {
+                "<" => 1,
+                ">" => -1,
+                ">>" => -2,
+                _ => 0,
+            };
+            (*open > 0).then_some(())
+        });
+        let close = at + 1 + behind.count();
+        let explicit = all[..at]
+            .iter()
+            .rev()
+            .take(4)
+            .any(|word| *word == "template");
+        let launched = all.get(close + 1) == Some(&"<<") && all.get(close + 2) == Some(&"<");
+        let plain = |word: &&str| word.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        let simple = all[at + 2..close]
+            .iter()
+            .all(|w| plain(w) || matches!(*w, "," | "::"));
+        if (explicit || launched) && simple && close > at + 2 {
+            found.push(
+                all[at + 2..close]
+                    .join(" ")
+                    .replace(" ,", ",")
+                    .replace(" :: ", "::"),
+            );
+        }
+    }
+    found
+}
+
 impl SourceUnit {
     /// Reads a file; errors in its directives go to `sink`.
     pub fn read(text: MappedText, language: &'static Language, sink: &mut Sink) -> SourceUnit {
@@ -211,17 +258,38 @@ impl SourceUnit {
             text,
             stmts,
             instances,
+            of_file: true,
             broken: sink.errors() > errors,
         }
     }
 
+    /// The arguments of a kernel's template that the file itself has, in explicit instantiations
+    /// and in launches.
+    pub fn instances(&self, kernel: usize) -> Vec<String> {
+        let Some((_, name)) = self.item(kernel) else {
+            return Vec::new();
+        };
+        let word = &self.text.as_str()[name.clone()];
+        let mut all: Vec<String> = Vec::new();
+        for arguments in written_instances(&self.text, word) {
+            if !all.contains(&arguments) {
+                all.push(arguments);
+            }
+        }
+        all
+    }
+
     /// A kernel's name, its parameters, and hints at its launch.
-    pub fn head(&self, kernel: usize, unit: &Unit) -> KernelHead {
+    pub fn head(&self, kernel: usize, arguments: Option<&str>, unit: &Unit) -> KernelHead {
         let Some((item, name)) = self.item(kernel) else {
             return KernelHead::default();
         };
         let mut head = unit.head(self.language);
-        head.name = self.text.as_str()[name.clone()].to_owned();
+        let word = &self.text.as_str()[name.clone()];
+        head.name = match arguments {
+            Some(arguments) => format!("{word}<{arguments}>"),
+            None => word.to_owned(),
+        };
         head.span = self.text.span(name.clone());
         head.cluster = item.cluster.clone().map(|cluster| {
             let text = self.text.as_str()[cluster].to_owned();
@@ -234,6 +302,32 @@ impl SourceUnit {
 }
 
 impl Unit {
+    /// Arguments for the template of the kernel, if it is one that nothing instantiates: those to
+    /// try first come first.
+    pub fn candidates(&self) -> Vec<String> {
+        let Some(kernel) = self.kernel().filter(|kernel| !kernel.template.is_empty()) else {
+            return Vec::new();
+        };
+        let said = kernel.template.iter().rev();
+        let open = kernel.template.len() - said.take_while(|p| p.default.is_some()).count();
+        let mut all = Vec::new();
+        for ty in INSTANCE_TYPES {
+            for number in INSTANCE_NUMBERS {
+                let given = kernel.template[..open].iter().map(|param| match &param.of {
+                    None => ty.to_owned(),
+                    Some(_) if param.words => "cuda::thread_scope_device".to_owned(),
+                    Some(of) if matches!(of.specifiers.base, Base::Bool) => "true".to_owned(),
+                    Some(_) => number.to_string(),
+                });
+                let arguments = given.collect::<Vec<String>>().join(", ");
+                if !all.contains(&arguments) {
+                    all.push(arguments);
+                }
+            }
+        }
+        all
+    }
+
     /// The parameters of the kernel, and hints at its launch.
     fn head(&self, language: &'static Language) -> KernelHead {
         let mut head = KernelHead {
@@ -261,8 +355,19 @@ impl Unit {
         let Some(kernel) = self.kernel() else {
             return head;
         };
-        if !kernel.template.is_empty() {
-            lowering.bind_template_of_kernel(kernel);
+        lowering.bind_template_of_kernel(kernel);
+        for stmt in &kernel.body {
+            lowering.define_constant(stmt);
+        }
+        for stmt in self.stmts.iter().chain(&kernel.body) {
+            shared(stmt, &mut |declarator| {
+                let sizes = declarator.arrays.iter().map(|(size, _)| {
+                    let size = lowering.fixed(size.as_ref()?, "the size of an array");
+                    size.and_then(|size| u64::try_from(size).ok())
+                });
+                let sizes: Option<Vec<u64>> = sizes.collect();
+                head.traits.shared.extend(sizes.filter(|s| !s.is_empty()));
+            });
         }
         for param in &kernel.params {
             let of = lowering.kernel_parameter(param);
@@ -302,6 +407,8 @@ impl Unit {
         let name = declarator.name.clone();
         let to = match of.as_ref().map(|of| &of.ty) {
             Some(Type::Pointer(to)) => Some((**to).clone()),
+            // The launch has a structure to copy from.
+            Some(Type::Struct(_)) => of.clone(),
             _ if declarator.reference => of.clone(),
             _ => None,
         };
@@ -320,6 +427,10 @@ impl Unit {
         KernelParameter {
             span: self.text.span(name.clone()),
             name: self.text.as_str()[name].to_owned(),
+            by_value: !declarator.reference
+                && of
+                    .as_ref()
+                    .is_some_and(|of| matches!(of.ty, Type::Struct(_))),
             pointee: to.map(|to| written(&to).map_or("s32".to_owned(), |w| w.0)),
             space,
             class,
@@ -352,21 +463,8 @@ impl Unit {
         let Some(kernel) = self.kernel() else {
             return traits;
         };
-        let mut sizes = |d: &Declarator, storage: bool| {
-            let sizes = d
-                .arrays
-                .iter()
-                .map(|(size, _)| size.as_ref().and_then(number));
-            if let Some(sizes) = sizes.collect::<Option<Vec<u64>>>()
-                && storage
-                && !sizes.is_empty()
-            {
-                traits.shared.push(sizes);
-            }
-        };
         let mut found = Vec::new();
         for stmt in self.stmts.iter().chain(&kernel.body) {
-            shared(stmt, &mut sizes);
             stmt.each_expr(&mut |tree| self.bounds(tree, false, &mut found));
         }
         let parameters: Vec<&str> = kernel
@@ -403,13 +501,14 @@ impl Unit {
     }
 }
 
-/// The sizes of the shared arrays that a statement declares.
-fn shared(stmt: &Stmt, f: &mut dyn FnMut(&Declarator, bool)) {
+/// Calls `f` with each shared object that a statement declares.
+fn shared(stmt: &Stmt, f: &mut dyn FnMut(&Declarator)) {
     match &stmt.kind {
         StmtKind::Declare(declaration) => {
             let local = declaration.specifiers.of_base.space == Some(Space::Shared);
-            let is = local || declaration.specifiers.has(Storage::Shared).is_some();
-            declaration.all.iter().for_each(|d| f(&d.declarator, is));
+            if local || declaration.specifiers.has(Storage::Shared).is_some() {
+                declaration.all.iter().for_each(|d| f(&d.declarator));
+            }
         }
         StmtKind::Block(all) => all.iter().for_each(|stmt| shared(stmt, f)),
         _ => {}
@@ -451,6 +550,7 @@ fn written(of: &Qualified) -> Option<(String, Option<Class>)> {
     match &of.ty {
         Type::Bool => Some(("bool".to_owned(), None)),
         Type::Struct(structure) => Some((structure.name.clone(), None)),
+        Type::Float(format) => Some((floats::name(*format).to_owned(), None)),
         Type::Object(class, value) => {
             let ty = value.word().unwrap_or(Ty::S32);
             let sign = if ty.signed { "" } else { "u" };

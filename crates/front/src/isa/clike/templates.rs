@@ -6,10 +6,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::ast::{Expr, ExprKind, StmtKind, TypeName};
+use super::ast::{Base, Declarator, Expr, ExprKind, Qualifiers, Specifiers, StmtKind, TypeName};
 use super::expr::ADDITIVE;
 use super::lex::Tok;
 use super::parse::{Parsed, Parser};
+use super::words::takes_words;
+use program::Ty;
 
 const MANY: (&str, &str) = (
     "templates of any number of parameters are",
@@ -22,6 +24,8 @@ pub(super) struct TemplateParameter {
     pub(super) name: Range<usize>,
     /// The type of a constant; `None`: the parameter is a type.
     pub(super) of: Option<TypeName>,
+    /// Whether its arguments are words of the library, such as scopes.
+    pub(super) words: bool,
     pub(super) default: Option<TemplateArgument>,
 }
 
@@ -52,35 +56,50 @@ impl<'a> Parser<'a, '_> {
         let kind = self.after_template();
         self.pending.clear();
         self.types = before;
+        self.types.extend(self.classes.iter().copied());
         kind
     }
 
-    fn after_template(&mut self) -> Parsed<StmtKind> {
-        self.next();
+    /// `<typename T, int N>`, behind `template`.
+    pub(super) fn template_parameters(&mut self) -> Parsed<Vec<TemplateParameter>> {
+        self.expect("<")?;
         let mut all = Vec::new();
-        while !self.eat(">") {
+        while !self.closes_angle() {
             all.push(self.template_parameter()?);
             if !self.eat(",") {
-                self.expect(">")?;
+                self.close_angle()?;
                 break;
             }
         }
-        if matches!(self.word(), "struct" | "class" | "union" | "using") {
-            return self.refuse(
-                "templates of classes are",
-                "write out the instance that is used",
-            );
+        Ok(all)
+    }
+
+    /// Takes a `>`, also the first half of `>>`.
+    fn closes_angle(&mut self) -> bool {
+        if self.tokens.peek() == Tok::Punct(">>") {
+            self.tokens.split([Tok::Punct(">"); 2], 1);
         }
-        if all.is_empty() {
-            return self.refuse(
-                "specialisations of templates are",
-                "write a function instead of a template; C++ prefers it",
-            );
+        self.eat(">")
+    }
+
+    pub(super) fn close_angle(&mut self) -> Parsed<()> {
+        match self.closes_angle() {
+            true => Ok(()),
+            false => self.unexpected("`>`"),
         }
-        self.pending = all;
+    }
+
+    fn after_template(&mut self) -> Parsed<StmtKind> {
+        self.pending = self.template_parameters()?;
         let kind = self.declared()?;
-        match kind {
+        match &kind {
             StmtKind::Function(_) => Ok(kind),
+            StmtKind::Declare(declaration)
+                if declaration.all.is_empty()
+                    && matches!(declaration.specifiers.base, Base::Struct(_)) =>
+            {
+                Ok(kind)
+            }
             _ => self.refuse(
                 "templates of variables are",
                 "declare the variable that is used",
@@ -104,14 +123,32 @@ impl<'a> Parser<'a, '_> {
             return Ok(TemplateParameter {
                 name,
                 of: None,
+                words: false,
                 default,
             });
         }
-        let of = self.type_name()?;
+        let words = takes_words(self.word());
+        let of = match words {
+            true => {
+                let range = self.next();
+                TypeName {
+                    specifiers: Specifiers {
+                        base: Base::Int(Ty::S32),
+                        of_base: Qualifiers::default(),
+                        storage: Vec::new(),
+                        range,
+                    },
+                    declarator: Declarator::default(),
+                }
+            }
+            false => self.type_name()?,
+        };
         if self.tokens.peek() == Tok::Punct("...") {
             return self.refuse(MANY.0, MANY.1);
         }
         let name = self.new_name("the name of a constant")?;
+        let word = self.str(&name);
+        self.variables.insert(word);
         let default = match self.eat("=") {
             true => Some(TemplateArgument::Value(self.binary(ADDITIVE)?)),
             false => None,
@@ -119,6 +156,7 @@ impl<'a> Parser<'a, '_> {
         Ok(TemplateParameter {
             name,
             of: Some(of),
+            words,
             default,
         })
     }
@@ -162,16 +200,16 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// `<int, 4>`
-    fn template_arguments(&mut self) -> Parsed<Vec<TemplateArgument>> {
+    pub(super) fn template_arguments(&mut self) -> Parsed<Vec<TemplateArgument>> {
         self.expect("<")?;
         let mut all = Vec::new();
-        while !self.eat(">") {
+        while !self.closes_angle() {
             all.push(match self.is_type(0) {
                 true => TemplateArgument::Type(self.type_name()?),
                 false => TemplateArgument::Value(self.binary(ADDITIVE)?),
             });
             if !self.eat(",") {
-                self.expect(">")?;
+                self.close_angle()?;
                 break;
             }
         }

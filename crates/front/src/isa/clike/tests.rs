@@ -359,7 +359,12 @@ fn what_the_languages_forbid_is_refused() {
 
 #[test]
 fn what_the_languages_have_and_fencepost_does_not_is_said() {
-    for code in ["static int t;", "extern int t[];", "goto out;", "__half t;"] {
+    for code in [
+        "static int t;",
+        "extern int t[];",
+        "goto out;",
+        "__half2 t;",
+    ] {
         wrong(Dialect::Cuda, code, "not supported");
     }
     wrong(Dialect::C, "int (*p)[2];", "not supported");
@@ -846,7 +851,7 @@ fn structures_are_read_as_the_language_has_them() {
         ("struct Node t = { .date = 1 };", "has no member `date`"),
         (
             "struct Node t, u; int r = (t = u).data;",
-            "cannot be assigned to",
+            "this use of a structure is not supported",
         ),
         ("const struct Node t = {1}; t.data = 2;", "is `const`"),
         (
@@ -874,24 +879,24 @@ fn structures_are_read_as_the_language_has_them() {
     }
     for (code, part) in [
         (
-            "struct Base { int a; }; struct Sub : Base { int b; };",
-            "base classes are not supported",
+            "struct A { int a; }; struct B { int b; }; struct Sub : A, B { int c; };",
+            "a second base class",
         ),
         (
-            "struct M { int a; int get(); };",
-            "member functions that are defined elsewhere are not supported",
+            "struct M { int a; int get(); }; M m = {1}; int r = m.get();",
+            "no atomic reference",
         ),
         (
-            "struct M { int a; M() { a = 1; } };",
-            "constructors are not supported",
+            "struct M { int a; M() : b(1) { } }; M m;",
+            "a `M` has no member `b`",
         ),
         (
-            "struct M { int a = 1; };",
-            "initialisers of members are not supported",
+            "struct M { int a; virtual int get() { return a; } };",
+            "such members of classes are not supported",
         ),
         (
             "struct M { static int a; };",
-            "static and constant members are not supported",
+            "variables that the objects of a class share are not supported",
         ),
         (
             "struct M { cuda::latch<cuda::thread_scope_block> a; };",
@@ -1126,21 +1131,6 @@ fn structures_without_names_are_memory_of_the_thread() {
         "int2 v = (int2)(1, 2, 3);",
         "is made of 2 values, 3 given",
     );
-    wrong(
-        Dialect::OpenCl,
-        "int2 v = (int2)(*x);",
-        "is made of 2 values, 1 given",
-    );
-    wrong(
-        Dialect::OpenCl,
-        "int2 v = (int2)(1, 2); v = v + v;",
-        "this is not a `int2` in memory",
-    );
-    wrong(
-        Dialect::OpenCl,
-        "int2 v = (int2)(1, 2); v = v.yx;",
-        "this is not a `int2` in memory",
-    );
     // A comma inside further parentheses is an operator.
     opencl(
         "int2 v = (int2)((1, 2));",
@@ -1186,7 +1176,7 @@ fn types_of_other_languages_are_told_apart() {
         ("_Atomic int b;", "there is no `_Atomic` in CUDA C++"),
         ("kernel void k() { }", "there is no `kernel` in CUDA C++"),
         ("register int r;", "there is no `register` in CUDA C++"),
-        ("__half h;", "floating-point types are not supported"),
+        ("__half2 h;", "floating-point types are not supported"),
         ("typedef int bool;", "`bool` is a keyword"),
         ("using int = long;", "`int` is a keyword"),
     ] {
@@ -1522,37 +1512,20 @@ fn constructs_that_are_not_supported_are_named() {
                 "`x` is not in shared memory",
             ),
             (
-                "decltype(1) r = 1;",
-                "types of expressions are not supported",
-            ),
-            (
                 "for (int i = 0; int t = i; ) ;",
                 "declarations as the condition of `for` are not supported",
             ),
             (
-                "auto f = [](int v) { return v; };",
-                "lambdas of your own are not supported",
-            ),
-            (
                 "struct A { virtual void f(); };",
-                "classes of your own are not supported",
+                "such members of classes are not supported",
             ),
             ("int *p = new int;", "memory from the heap is not supported"),
             ("delete p;", "memory from the heap is not supported"),
             ("throw 1;", "exceptions are not supported"),
             ("try { } catch (int e) { }", "exceptions are not supported"),
-            ("void f() noexcept { }", "exceptions are not supported"),
             (
                 "thread_local int r;",
                 "variables of threads of the host are not supported",
-            ),
-            (
-                "auto f() -> int { return 1; }",
-                "types of results behind the parameters are not supported",
-            ),
-            (
-                "int t[2]; auto [a, b] = t;",
-                "structured bindings are not supported",
             ),
             ("int r = not 0;", "operators in words are not supported"),
             ("int r = 1 and 0;", "operators in words are not supported"),

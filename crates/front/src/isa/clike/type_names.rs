@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::ast::{
-    Base, Declaration, Declarator, EnumSyntax, Expr as Tree, Qualifiers, Specifiers, StmtKind,
-    Storage, StructSyntax, TypeName,
+    Base, Declaration, Declarator, EnumSyntax, Expr as Tree, Qualifiers, Specifiers, Stmt,
+    StmtKind, Storage, StructSyntax, TypeName,
 };
 use super::classes::{atomic_alias, class_named, is_class_word};
 use super::is_boolean;
@@ -49,7 +49,18 @@ impl<'a> Lowering<'a, '_> {
                 });
                 return None;
             }
-            Base::Named(range) => match self.scopes.find(self.str(range)) {
+            Base::Instance(range, given) => self.instance_of_class(range, given)?,
+            Base::TypeOf(tree) => self.unevaluated(tree).ty,
+            Base::Group => {
+                self.error(
+                    "wrong-operand",
+                    &specifiers.range,
+                    "a group of threads is no object",
+                    |d| d.label("expected `auto g = …`, or a parameter of a function"),
+                );
+                return None;
+            }
+            Base::Named(range) => match self.find_binding(self.str(range)) {
                 Some(Binding::Type(of)) => {
                     named = Some(of.clone());
                     of.ty.clone()
@@ -240,7 +251,7 @@ impl<'a> Lowering<'a, '_> {
             Base::Struct(syntax) => format!("struct {}", self.str(syntax.name.as_ref()?)),
             _ => return None,
         };
-        let ty = match self.scopes.find(&word) {
+        let ty = match self.find_binding(&word) {
             Some(Binding::Type(of)) => of.ty.clone(),
             _ => self.vector(&word)?,
         };
@@ -249,11 +260,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// A class of the library.
     fn class_type(&mut self, range: &Range<usize>) -> Option<Type> {
-        let words = self
-            .str(range)
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
+        let words = self.spelled_class(range);
         let word = words.split('<').next()?.trim();
         let named = is_class_word(word) || (atomic_alias(word).is_some() && !word.contains("::"));
         let name = if named {
@@ -289,6 +296,35 @@ impl<'a> Lowering<'a, '_> {
                 None
             }
         }
+    }
+
+    /// The name of a class of the library, with the arguments that parameters of a template stand
+    /// for.
+    fn spelled_class(&self, range: &Range<usize>) -> String {
+        let text = self.str(range);
+        let Some((head, rest)) = text.split_once('<') else {
+            return text.split_whitespace().collect::<Vec<_>>().join(" ");
+        };
+        let arguments = rest.trim_end().trim_end_matches('>').split(',');
+        let spelled = arguments.map(|word| match self.find_binding(word.trim()) {
+            Some(Binding::Spelled(of)) => self.str(of).to_owned(),
+            Some(Binding::Type(of)) => match &of.ty {
+                Type::Int(ty) => {
+                    let sign = if ty.signed { "" } else { "u" };
+                    format!("{sign}int{}_t", ty.bits)
+                }
+                ty => ty.name(),
+            },
+            Some(Binding::Constant(value)) => value
+                .constant()
+                .map_or(word.trim().to_owned(), |n| n.to_string()),
+            _ => word.split_whitespace().collect::<Vec<_>>().join(" "),
+        });
+        format!(
+            "{}<{}>",
+            head.trim(),
+            spelled.collect::<Vec<_>>().join(", ")
+        )
     }
 
     /// Defines an enumeration, or finds one by its name.
@@ -400,6 +436,14 @@ impl<'a> Lowering<'a, '_> {
     fn structure(&mut self, syntax: &Rc<StructSyntax>) -> Option<Type> {
         let word = syntax.name.as_ref().map_or("", |range| self.str(range));
         let tag = format!("struct {word}");
+        if !syntax.template.is_empty() || syntax.specialises.is_some() {
+            let all = self.class_templates.entry(word.to_owned()).or_default();
+            let known = all.iter().any(|one| Rc::ptr_eq(one, syntax));
+            if syntax.members.is_some() && !known {
+                all.push(syntax.clone());
+            }
+            return Some(Type::Void);
+        }
         let known = match self.scopes.find(&tag) {
             Some(Binding::Type(Qualified {
                 ty: Type::Struct(of),
@@ -427,14 +471,10 @@ impl<'a> Lowering<'a, '_> {
                 of
             }
         };
-        for function in &syntax.functions {
-            let function_word = self.str(&function.result.declarator.name);
-            self.define_function(&format!("{word}::{function_word}"), function);
-        }
         let ty = Type::Struct(structure.clone());
-        let Some(declarations) = &syntax.members else {
+        if syntax.members.is_none() {
             return Some(ty);
-        };
+        }
         if structure.is_complete() {
             self.error(
                 "duplicate-name",
@@ -444,9 +484,19 @@ impl<'a> Lowering<'a, '_> {
             );
             return None;
         }
+        self.define_class(&structure, syntax, word, Vec::new())?;
+        Some(ty)
+    }
+
+    /// The members that a class declares itself; `inherited`: those of its base class.
+    pub(super) fn class_members(
+        &mut self,
+        syntax: &StructSyntax,
+        inherited: &[(String, Qualified)],
+    ) -> Option<Vec<(String, Qualified)>> {
         let mut members: Vec<(String, Qualified)> = Vec::new();
         let mut cells = 0u64;
-        for declaration in declarations {
+        for declaration in syntax.members.iter().flatten() {
             let base = self.base(&declaration.specifiers)?;
             for declared in &declaration.all {
                 let name = &declared.declarator.name;
@@ -455,7 +505,7 @@ impl<'a> Lowering<'a, '_> {
                 let problem = match () {
                     () if declared.declarator.reference => Some("a reference in a structure"),
                     () if of.ty.size() == 0 => Some("a member of a type that has no size here"),
-                    () if members.iter().any(|m| m.0 == word) => {
+                    () if members.iter().chain(inherited).any(|m| m.0 == word) => {
                         Some("a second member of that name")
                     }
                     () if of.space.is_some() => Some("a member with an address space"),
@@ -474,15 +524,15 @@ impl<'a> Lowering<'a, '_> {
                 members.push((word.to_string(), of));
             }
         }
-        if !(1..=MAX_ELEMENTS).contains(&cells) {
+        let empty = cells == 0 && self.env.language.cpp;
+        if !empty && !(1..=MAX_ELEMENTS).contains(&cells) {
             let message = format!("a structure of 1 to {MAX_ELEMENTS} integers, not {cells}");
             self.error("bad-number", &syntax.range, message, |d| {
                 d.label("expected another one")
             });
             return None;
         }
-        structure.define(members);
-        Some(ty)
+        Some(members)
     }
 
     /// The structure of that name, from the declarations at the beginning of the code.
@@ -500,6 +550,14 @@ impl<'a> Lowering<'a, '_> {
 
     /// Makes the types and the constants known that stand at the beginning of the code.
     pub(super) fn define_types(&mut self) {
+        let unit = self.unit;
+        for stmt in &unit.stmts {
+            self.define_constant(stmt);
+        }
+    }
+
+    /// Makes the types and the constants of a declaration known, if it declares nothing else.
+    pub(super) fn define_constant(&mut self, stmt: &Stmt) {
         let only_types = |declaration: &Declaration| {
             declaration.all.is_empty()
                 || [Storage::Typedef, Storage::Constexpr]
@@ -507,13 +565,12 @@ impl<'a> Lowering<'a, '_> {
                     .any(|s| declaration.specifiers.has(*s).is_some())
                 || declaration.specifiers.of_base.constant
         };
-        for stmt in &self.unit.stmts {
-            match &stmt.kind {
-                StmtKind::Declare(declaration) if only_types(declaration) => {
-                    self.declaration(declaration)
-                }
-                _ => {}
+        match &stmt.kind {
+            StmtKind::Declare(declaration) if only_types(declaration) => {
+                self.declaration(declaration)
             }
+            StmtKind::Function(Some(function)) => self.function_of_code(function),
+            _ => {}
         }
     }
 }

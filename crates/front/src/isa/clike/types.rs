@@ -141,13 +141,27 @@ impl Structure {
 
     /// Defines the structure; each member takes the next offset that suits its type.
     pub(super) fn define(&self, members: Vec<(String, Qualified)>) {
-        let (mut size, mut align) = (0, 1);
-        let mut all = Vec::new();
+        self.define_class(None, members, 1);
+    }
+
+    /// The same behind the members of a base class, with at least that alignment.
+    pub(super) fn define_class(
+        &self,
+        base: Option<&Structure>,
+        members: Vec<(String, Qualified)>,
+        least: u64,
+    ) {
+        let base = base.and_then(|base| base.members.get());
+        let (mut size, mut align) = base.map_or((0, 1), |m| (m.size, m.align));
+        align = align.max(least);
+        let mut all = base.map_or_else(Vec::new, |m| m.all.clone());
+        let inherited = base.map_or(0, |m| m.depth);
         let depth = members
             .iter()
             .map(|(_, of)| of.ty.depth())
             .max()
-            .unwrap_or(0);
+            .unwrap_or(0)
+            .max(inherited);
         for (name, of) in members {
             let offset = u64::next_multiple_of(size, of.ty.align());
             size = offset + of.ty.size();
@@ -386,6 +400,15 @@ impl Type {
     /// A pointer to an integer type.
     pub(super) fn pointer_to(ty: Ty) -> Type {
         Qualified::from(ty).pointer()
+    }
+
+    /// The member of a structure of that name: its offset and type.
+    pub(super) fn member(&self, name: &str) -> Option<(u64, Qualified)> {
+        let Type::Struct(of) = self else {
+            return None;
+        };
+        let member = of.members().iter().find(|m| m.name == name)?;
+        Some((member.offset, member.of.clone()))
     }
 
     /// The target type of a pointer.
@@ -721,4 +744,27 @@ pub(super) fn fold(expr: &Expr) -> Option<i64> {
 /// The expression, folded to a number if it is constant.
 pub(super) fn folded(expr: Expr) -> Expr {
     fold(&expr).map_or(expr, Expr::Const)
+}
+
+/// The components of a vector of `n` that a member name chooses: `xy`, `s03`, `lo`, `even`.
+pub(super) fn components(name: &str, n: usize) -> Option<Vec<usize>> {
+    let half = n.next_multiple_of(2) / 2;
+    let all: Vec<usize> = match name {
+        "lo" => (0..half).collect(),
+        "hi" => (half..2 * half).collect(),
+        "even" => (0..half).map(|i| 2 * i).collect(),
+        "odd" => (0..half).map(|i| 2 * i + 1).collect(),
+        _ => match name.strip_prefix(['s', 'S']) {
+            Some(digits) if !digits.is_empty() => digits
+                .chars()
+                .map(|c| c.to_digit(16).map(|n| n as usize))
+                .collect::<Option<_>>()?,
+            _ => name
+                .chars()
+                .map(|c| "xyzw".find(c))
+                .collect::<Option<_>>()?,
+        },
+    };
+    let fits = matches!(all.len(), 1 | 2 | 3 | 4 | 8 | 16);
+    (fits && all.iter().all(|i| *i < n)).then_some(all)
 }

@@ -311,3 +311,8 @@ pub(super) fn group_word(name: &str) -> &str {
         .find_map(|p| name.strip_prefix(p))
         .unwrap_or(name)
 }
+
+/// A parameter of a template whose arguments are words of the library, such as scopes.
+pub(super) fn takes_words(word: &str) -> bool {
+    matches!(bare(word), "thread_scope" | "memory_order")
+}

@@ -1278,11 +1278,15 @@ pub(super) fn end(
     };
     is_ordinary(e, loc, &c.opcode)?;
     let declared = e.symbols.object(loc).1;
-    let (elements, size, lives) = (
-        e.symbols.count(loc),
-        e.symbols.ty(loc).bytes(),
-        declared.space,
-    );
+    let lives = declared.space;
+    // A structure is copied by its cells.
+    let (elements, size) = match &declared.record {
+        Some(_) => (
+            declared.init.len(),
+            e.symbols.layout(loc).field(0).ty.bytes(),
+        ),
+        None => (e.symbols.count(loc), e.symbols.ty(loc).bytes()),
+    };
     let symbol = e.symbols.get(loc);
     let (name, place) = (symbol.name.clone(), symbol.span);
     let mut wrong = |id, message: String, expected: String| {

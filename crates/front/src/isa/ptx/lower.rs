@@ -582,7 +582,10 @@ impl<'a> Emit<'a, '_> {
             return false;
         };
         let object = self.symbols.object(loc).1;
-        let bytes = self.symbols.count(loc) as i64 * i64::from(self.symbols.ty(loc).bytes());
+        let bytes = match &object.record {
+            Some(_) => self.symbols.layout(loc).bytes(object.init.len()) as i64,
+            None => self.symbols.count(loc) as i64 * i64::from(self.symbols.ty(loc).bytes()),
+        };
         let apart = reached && object.space != Space::Shared;
         apart || (0..bytes).contains(offset)
     }

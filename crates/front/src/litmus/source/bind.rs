@@ -46,6 +46,7 @@ pub(super) struct Memory {
     pub(super) length: Option<u64>,
     pub(super) contents: Contents,
     pub(super) space: Option<&'static str>,
+    pub(super) class: Option<Class>,
     /// Whether the launch says its size in bytes, and its code its name.
     pub(super) dynamic: bool,
     /// Whether the launch says the type of its elements, as no parameter does.
@@ -154,6 +155,9 @@ fn buffer(memory: &Memory) -> String {
 pub(super) fn bytes_of(element: &str) -> Option<u64> {
     match element {
         "bool" | super::ptx::BYTES => Some(1),
+        "half" => Some(2),
+        "float" => Some(4),
+        "double" => Some(8),
         _ => element.get(1..)?.parse::<u64>().ok().map(|bits| bits / 8),
     }
 }
@@ -176,9 +180,10 @@ fn memory(parameter: &KernelParameter, span: Span, block: u64, all: u64) -> Memo
             .pointee
             .clone()
             .unwrap_or_else(|| "s32".to_owned()),
-        length: parameter.class.map(|_| 1),
+        length: (parameter.class.is_some() || parameter.by_value).then_some(1),
         contents,
         space: parameter.space,
+        class: parameter.class,
         dynamic: false,
         typed: parameter.pointee.as_deref() == Some(super::ptx::BYTES),
         same_as: None,

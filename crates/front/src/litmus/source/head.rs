@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::bind::{Argument, Bound, Memory};
+use super::bind::{Argument, Bound, Memory, bytes_of};
 use super::launch::Contents;
 use crate::litmus::toml::UNKNOWN;
 use crate::litmus::write::{quote, toml_key};
@@ -76,21 +76,25 @@ fn object(memory: &Memory) -> String {
         Contents::Values(values) if values.len() > 1 => {
             let mut values = values.clone();
             values.resize(values.len().max(length as usize), 0);
-            let _ = write!(keys, "init = {values:?}");
+            let _ = write!(keys, "init = {values:?}, ");
         }
         contents => {
             let first = match contents {
                 Contents::Values(values) => values.first().copied().unwrap_or(0).to_string(),
                 Contents::Open | Contents::Unknown => quote(UNKNOWN),
             };
-            let _ = write!(keys, "init = {first}");
+            // The 0 of a structure is that of each member.
+            let whole = bytes_of(&memory.element).is_none() && memory.class.is_none();
+            if !(whole && first == "0") {
+                let _ = write!(keys, "init = {first}, ");
+            }
             // An object of a class is one, or a list of them.
             if length > 1 {
-                let _ = write!(keys, ", size = {length}");
+                let _ = write!(keys, "size = {length}, ");
             }
         }
     }
-    let _ = write!(keys, ", type = {}", quote(&memory.element));
+    let _ = write!(keys, "type = {}", quote(&memory.element));
     if let Some(space) = memory.space {
         let _ = write!(keys, ", space = {}", quote(space));
     }

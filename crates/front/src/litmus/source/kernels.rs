@@ -120,13 +120,16 @@ fn each(
             continue;
         }
         let (kept, errors) = (sink.kept(), sink.errors());
-        let kernel = kernels.kernel(number, None, sink);
-        if sink.errors() == errors {
-            let given: Vec<Option<&WrittenLaunches>> = match own.as_slice() {
-                [] => vec![None],
-                own => own.iter().map(|&i| Some(&all[i])).collect(),
-            };
-            for given in given {
+        let given: Vec<Option<&WrittenLaunches>> = match own.as_slice() {
+            [] => vec![None],
+            own => own.iter().map(|&i| Some(&all[i])).collect(),
+        };
+        for given in given {
+            for instance in kernels.instances(number, given, sizes.as_ref(), sink) {
+                let kernel = kernels.kernel(number, instance.as_deref(), sink);
+                if sink.errors() > errors {
+                    break;
+                }
                 match kernel.test(given, sizes.as_ref(), &taken, sink) {
                     Ok(Some((bound, test))) => {
                         taken.push(test.name.clone());
@@ -288,6 +291,48 @@ fn no_launch(file: &Arc<SourceFile>, ways: &[ProgramTrace]) -> Diagnostic {
         .help("launch the kernel here, or give its launch with `--launch 'KERNEL<<<1, 32>>>'`")
 }
 
+/// The launches of the kernels of a file in a C-like language: their texts, and what they are bound
+/// to, where the code can be read.
+pub(super) fn launches(
+    kind: SourceKind,
+    options: &Options,
+    sink: &mut Sink,
+) -> Vec<(String, Option<Bound>)> {
+    let (file, dialect) = (sink.file().clone(), kind.dialect());
+    let text = MappedText::verbatim(&file.text, 0);
+    let kernels = SourceKernels::C(SourceUnit::read(text, language(dialect), sink), dialect);
+    let all = written(options, sink, &mut Vec::new());
+    let sizes = launch::sizes(&file.text);
+    let mut found = Vec::new();
+    for (number, (name, _)) in kernels.names().into_iter().enumerate() {
+        let own = all
+            .iter()
+            .filter(|one| kernels.meant(&one.launch.kernel) == [number]);
+        let mut given: Vec<Option<&WrittenLaunches>> = own.map(Some).collect();
+        if given.is_empty() && options.launches.is_empty() {
+            given.push(None);
+        }
+        for given in given {
+            let mut own = Sink::new(&file);
+            let instances = kernels.instances(number, given, sizes.as_ref(), &own);
+            let instance = instances.into_iter().next().flatten();
+            let kernel = kernels.kernel(number, instance.as_deref(), &mut own);
+            let bound = match own.errors() {
+                0 => kernel
+                    .test(given, sizes.as_ref(), &[], &mut own)
+                    .ok()
+                    .flatten(),
+                _ => None,
+            };
+            let bound = bound.map(|(bound, _)| bound);
+            let by_value = kernel.head.parameters.iter().any(|p| p.by_value);
+            let said = given.map(|given| given.file.text[given.launch.span.range()].to_owned());
+            found.push((said.unwrap_or(name.clone()), bound.filter(|_| !by_value)));
+        }
+    }
+    found
+}
+
 /// The test of a launch, of a file that was changed.
 pub(in crate::litmus) fn read_again(
     launch: &KernelLaunch,
@@ -309,6 +354,7 @@ pub(in crate::litmus) fn read_again(
         launches,
         arguments: launch.arguments.clone(),
         constants: launch.constants.clone(),
+        with: None,
     };
     let mut others = Vec::new();
     let tests = read(kind, &options, sink, &mut others);
@@ -474,12 +520,43 @@ impl SourceKernels {
         }
     }
 
-    /// A kernel. `instance`: the arguments of its template.
+    /// The instances of a kernel's template that are tests: those that a launch or the file says,
+    /// else the first that the code admits. A kernel that is no template is one test.
+    fn instances(
+        &self,
+        number: usize,
+        given: Option<&WrittenLaunches>,
+        sizes: Option<&launch::Launch>,
+        sink: &Sink,
+    ) -> Vec<Option<String>> {
+        let SourceKernels::C(source, _) = self else {
+            return vec![None];
+        };
+        if let Some(instance) = given.and_then(|given| given.launch.instance.clone()) {
+            return vec![Some(instance)];
+        }
+        let mut own = Sink::new(sink.file());
+        let candidates = source.unit(number, None, &mut own).candidates();
+        if candidates.is_empty() {
+            return vec![None];
+        }
+        let written = source.instances(number);
+        if !written.is_empty() {
+            return written.into_iter().map(Some).collect();
+        }
+        let admitted = candidates.iter().find(|candidate| {
+            let mut own = Sink::new(sink.file());
+            let kernel = self.kernel(number, Some(candidate), &mut own);
+            own.errors() == 0 && matches!(kernel.test(given, sizes, &[], &mut own), Ok(Some(_)))
+        });
+        vec![admitted.or(candidates.first()).cloned()]
+    }
+
     fn kernel(&self, number: usize, instance: Option<&str>, sink: &mut Sink) -> SourceKernel {
         match self {
             SourceKernels::C(source, dialect) => {
                 let unit = Rc::new(source.unit(number, instance, sink));
-                let head = source.head(number, &unit);
+                let head = source.head(number, instance, &unit);
                 SourceKernel {
                     head,
                     code: KernelCode::C(unit, *dialect),
@@ -753,6 +830,7 @@ impl SourceKernel {
                 length,
                 contents: Contents::Unknown,
                 space: Some("shared"),
+                class: None,
                 dynamic: true,
                 typed: false,
                 same_as: first.clone(),

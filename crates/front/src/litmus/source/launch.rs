@@ -19,6 +19,8 @@ use diag::{MappedText, Sink, Span};
 pub(super) struct Launch {
     /// The kernel, or a part of its name; empty: any.
     pub(super) kernel: String,
+    /// The arguments of its template.
+    pub(super) instance: Option<String>,
     /// The place of the launch.
     pub(super) span: Span,
     /// Blocks, by dimension.
@@ -292,6 +294,9 @@ impl<'t> LaunchReader<'t, '_> {
             span: self.text.span(0..self.text.as_str().len()),
             ..Launch::default()
         };
+        if self.peek() == "<" && !self.rest().starts_with("<<<") {
+            launch.instance = Some(self.instance()?);
+        }
         if self.eat("<<<") {
             launch.grid = Some(self.extent()?);
             self.expect(",")?;
@@ -324,6 +329,21 @@ impl<'t> LaunchReader<'t, '_> {
             return self.wrong("the end of the launch");
         }
         Some(launch)
+    }
+
+    /// `<int, 8>`
+    fn instance(&mut self) -> Option<String> {
+        self.expect("<")?;
+        let end = self.rest().find('>').filter(|end| *end > 0);
+        let Some(end) = end else {
+            return self.wrong("the arguments of a template, as in `kernel<int, 8>`");
+        };
+        let text = self.rest()[..end]
+            .split(',')
+            .map(str::trim)
+            .collect::<Vec<_>>();
+        self.at += end + 1;
+        Some(text.join(", "))
     }
 
     fn argument(&mut self) -> Option<Argument> {

@@ -12,6 +12,7 @@
 
 mod bind;
 mod choose;
+mod compiled;
 mod head;
 mod kernels;
 mod launch;
@@ -26,6 +27,8 @@ use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile};
 use program::Dialect;
 use program::litmus::LaunchOrigin;
 
+pub use compiled::CompiledWith;
+pub(in crate::litmus) use compiled::{of_module, of_source};
 pub(in crate::litmus) use kernels::{at, form, read, read_again};
 
 use launch::Launch;
@@ -41,6 +44,8 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// Values of constants, by name.
     pub constants: BTreeMap<String, i64>,
+    /// The compiler whose code is read in place of the source; the caller runs it.
+    pub with: Option<CompiledWith>,
 }
 
 /// The language of a source file.

@@ -60,6 +60,7 @@ pub(super) fn head(source: &Source, kernel: &Kernel, span: Span) -> KernelHead {
         head.parameters.push(KernelParameter {
             name,
             span,
+            by_value: false,
             pointee: wide.then(|| BYTES.to_owned()),
             space: None,
             class: None,
