@@ -1,6 +1,6 @@
 //! `fencepost check --launch`: kernels of TOML tests, for every launch or for the one that they
-//! give, whatever its size. And kernels of source files, as far as [`Kernels`] goes beyond one
-//! launch.
+//! give, whatever its size. [`EveryLaunch`] does so for kernels of source files, beside the exact
+//! engines.
 //!
 //! One line a kernel and property, in the order of the paths.
 
