@@ -185,7 +185,7 @@ fn classes_are_made_by_their_constructors() {
     for (code, part) in [
         ("S s;", "`S` takes 1 arguments, 0 given"),
         ("S s(1, 2);", "takes 1 arguments, 2 given"),
-        ("S s(&x);", "an address is no number"),
+        ("S s(&x);", "an address is not a number"),
     ] {
         wrong(Dialect::Cuda, &format!("{class}{code}"), part);
     }
@@ -206,7 +206,7 @@ fn instances_of_class_templates_are_types() {
     wrong(
         Dialect::Cuda,
         &format!("{class}B<int, 2> b; B<int, 3> c; b = c;"),
-        "a `B<int, 3>` is no `B<int, 2>`",
+        "a `B<int, 3>` is not a `B<int, 2>`",
     );
     wrong(
         Dialect::Cuda,
@@ -225,7 +225,7 @@ fn operators_of_structures_are_functions() {
     wrong(
         Dialect::Cuda,
         &format!("{class}V u = {{1}}; V w = u - u;"),
-        "this is no `V` in memory",
+        "this is not a `V` in memory",
     );
 }
 
@@ -245,8 +245,11 @@ fn lambdas_see_what_they_capture() {
             "auto f = [](int n) { return n; }; int r = f();",
             "this lambda takes 1 arguments",
         ),
-        ("auto f = [] { return 1; }; int r = f;", "`f` is no value"),
-        ("int r = [] { return 1; };", "a lambda is no value here"),
+        (
+            "auto f = [] { return 1; }; int r = f;",
+            "`f` is not a value",
+        ),
+        ("int r = [] { return 1; };", "a lambda is not a value here"),
     ] {
         wrong(Dialect::Cuda, code, part);
     }
@@ -272,7 +275,7 @@ fn vectors_of_opencl_have_operators() {
     );
     for (code, part) in [
         ("int2 u = 1; int2 v = u.xz;", "has no member `xz`"),
-        ("int2 u = 1; int3 v = u + u;", "a `int2` is no `int3`"),
+        ("int2 u = 1; int3 v = u + u;", "a `int2` is not a `int3`"),
         (
             "float f = 1.0f; int r = f ? 1 : 2;",
             "a number of floating point chooses",

@@ -260,7 +260,7 @@ impl Lowering<'_, '_> {
         self.error(
             "unsupported",
             &tree.range,
-            "a lambda is no value here",
+            "a lambda is not a value here",
             |d| {
                 d.label("expected a call of it, or `auto f = …`")
                     .help("give it to a function of the code, or call it where it stands")
