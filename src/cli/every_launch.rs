@@ -37,15 +37,16 @@ pub(super) struct EveryLaunch<'a> {
 /// What a proof left open.
 pub(super) struct Open {
     why: String,
-    apart: Option<Apart>,
+    apart: Option<Box<Apart>>,
 }
 
 impl<'a> EveryLaunch<'a> {
     /// The kernel of a unit; `None`: the unit asks of one launch alone.
     pub(super) fn of(unit: &'a Unit<'_>, settings: &Settings) -> Option<EveryLaunch<'a>> {
         let test = unit.source;
-        // A program launches its kernels itself.
-        let is_kernel = |l: &KernelLaunch| !matches!(l.by, LaunchOrigin::Main(_));
+        // A program launches its kernels itself, and a form is that of the file's own code.
+        let is_kernel =
+            |l: &KernelLaunch| !matches!(l.by, LaunchOrigin::Main(_)) && l.compiler.is_none();
         if !is_plain(unit, settings) || !test.launch.as_ref().is_some_and(is_kernel) {
             return None;
         }
@@ -127,12 +128,15 @@ impl<'a> EveryLaunch<'a> {
             Answer::Happens { apart, .. } | Answer::Tried { apart, .. } => {
                 return Err(Open {
                     why: said(ask, &apart),
-                    apart: Some(apart),
+                    apart: Some(Box::new(apart)),
                 });
             }
             Answer::Undecided { reason, apart } => {
                 let why = apart.as_ref().map_or(reason, |apart| said(ask, apart));
-                return Err(Open { why, apart });
+                return Err(Open {
+                    why,
+                    apart: apart.map(Box::new),
+                });
             }
         };
         // Where blocks are not told apart, one block is meant.
@@ -166,7 +170,8 @@ impl<'a> EveryLaunch<'a> {
     /// Looks for an execution of what a proof left open, in launches of the given size and smaller
     /// ones.
     pub(super) fn search(&self, ask: &Ask) -> (verdict::Answer, Option<LitmusTest>) {
-        let undecided = |why: String, apart: Option<Apart>| (undecided(Open { why, apart }), None);
+        let undecided =
+            |why: String, apart: Option<Box<Apart>>| (undecided(Open { why, apart }), None);
         let form = match &self.form {
             Ok(form) => form,
             Err(why) => return undecided(why.clone(), None),
@@ -201,7 +206,7 @@ impl<'a> EveryLaunch<'a> {
                 }
                 (answer, None)
             }
-            Ok(Answer::Undecided { reason, apart }) => undecided(reason, apart),
+            Ok(Answer::Undecided { reason, apart }) => undecided(reason, apart.map(Box::new)),
         }
     }
 }

@@ -51,14 +51,14 @@ enum How {
 impl How {
     /// # Errors
     /// If a recording cannot be read.
-    fn of(args: &RunArgs) -> Result<How, Diagnostic> {
+    fn of(args: &RunArgs) -> Result<How, Box<Diagnostic>> {
         Ok(match &args.schedule {
             ScheduleArg::Exhaustive => How::Exhaustive,
             ScheduleArg::Random => How::Random {
                 runs: args.runs,
                 seed: args.seed,
             },
-            ScheduleArg::Replay(file) => How::Replay(recording::read(file).map_err(|d| *d)?),
+            ScheduleArg::Replay(file) => How::Replay(recording::read(file)?),
         })
     }
 }
@@ -182,7 +182,7 @@ fn is_weak(args: &RunArgs, how: &How) -> bool {
 ///
 /// # Errors
 /// If `--without` names no rule of the machine.
-fn options(args: &RunArgs, timeout: Option<Duration>) -> Result<RunOptions, Diagnostic> {
+fn options(args: &RunArgs, timeout: Option<Duration>) -> Result<RunOptions, Box<Diagnostic>> {
     let LaunchArgs {
         warp_size,
         sms,
@@ -214,8 +214,9 @@ fn options(args: &RunArgs, timeout: Option<Duration>) -> Result<RunOptions, Diag
         return Ok(options);
     };
     options.without(rule).map_err(|known| {
-        Diagnostic::plain("unknown-rule", format!("the machine has no rule `{rule}`"))
-            .help(format!("its rules: {}", known.join(", ")))
+        let message = format!("the machine has no rule `{rule}`");
+        let plain = Diagnostic::plain("unknown-rule", message);
+        Box::new(plain.help(format!("there are {}", known.join(", "))))
     })
 }
 

@@ -98,6 +98,12 @@ pub(super) fn told(
         true => &own.given.text,
         false => &launch.text,
     };
+    let mut notes = match is_smaller || is_main {
+        true => own.notes.clone(),
+        false => Vec::new(),
+    };
+    let of_compiler = |by| format!("this is about the code that {by} makes of the file");
+    notes.extend(own.compiler.as_ref().map(of_compiler));
     Some(Box::new(KernelAnswer {
         kernel: launch.kernel.clone(),
         launch: text.clone(),
@@ -109,10 +115,7 @@ pub(super) fn told(
             LaunchOrigin::Choice => LaunchSource::Chosen,
         },
         found,
-        notes: match is_smaller || is_main {
-            true => own.notes.clone(),
-            false => Vec::new(),
-        },
+        notes,
         beyond: beyond(&launch.kernel, answer),
     }))
 }

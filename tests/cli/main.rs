@@ -29,6 +29,7 @@ mod undefined;
 mod unknown;
 mod unwritten;
 mod vacuous;
+mod with;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

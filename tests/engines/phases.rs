@@ -127,7 +127,7 @@ fn compare(kernel: &Kernel, [sc, ptx]: [&Model; 2]) -> Compared {
 
 #[test]
 fn kernels_of_one_block_are_what_interleavings_say() {
-    let [sc, ptx] = ["sc", "ptx"].map(|name| shipped(name));
+    let [sc, ptx] = ["sc", "ptx"].map(shipped);
     let models = [&sc, &ptx];
     let (count, first) = (programs(2_000), number("FENCEPOST_SEED", 1));
     let (mut racy, mut stuck, mut same, mut skipped) = (0, 0, 0, 0);

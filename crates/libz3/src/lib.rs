@@ -136,10 +136,12 @@ mod linux {
         fn Z3_get_ast_kind(c: Z3_context, a: Z3_ast) -> Z3_ast_kind;
         fn Z3_get_bool_value(c: Z3_context, a: Z3_ast) -> Z3_lbool;
         fn Z3_get_full_version() -> Z3_string;
+        fn Z3_get_numeral_uint64(c: Z3_context, v: Z3_ast, u: *mut u64) -> bool;
         fn Z3_global_param_set(param_id: Z3_string, param_value: Z3_string);
         fn Z3_inc_ref(c: Z3_context, a: Z3_ast);
         fn Z3_interrupt(c: Z3_context);
         fn Z3_mk_bool_sort(c: Z3_context) -> Option<Z3_sort>;
+        fn Z3_mk_bv_sort(c: Z3_context, sz: c_uint) -> Option<Z3_sort>;
         fn Z3_mk_config() -> Option<Z3_config>;
         fn Z3_mk_const(c: Z3_context, s: Z3_symbol, ty: Z3_sort) -> Option<Z3_ast>;
         fn Z3_mk_context_rc(c: Z3_config) -> Option<Z3_context>;
@@ -151,6 +153,9 @@ mod linux {
         fn Z3_mk_solver_for_logic(c: Z3_context, logic: Z3_symbol) -> Option<Z3_solver>;
         fn Z3_mk_string_symbol(c: Z3_context, s: Z3_string) -> Option<Z3_symbol>;
         fn Z3_model_dec_ref(c: Z3_context, m: Z3_model);
+        fn Z3_model_eval(
+            c: Z3_context, m: Z3_model, t: Z3_ast, model_completion: bool, v: *mut Z3_ast
+        ) -> bool;
         fn Z3_model_get_const_interp(c: Z3_context, m: Z3_model, a: Z3_func_decl) -> Option<Z3_ast>;
         fn Z3_model_inc_ref(c: Z3_context, m: Z3_model);
         fn Z3_model_to_string(c: Z3_context, m: Z3_model) -> Z3_string;

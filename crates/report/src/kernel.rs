@@ -127,9 +127,7 @@ impl Kernels {
         let mut lines = Vec::new();
         for tally in self.all.values() {
             lines.extend(tally.notes.iter().map(|note| format!("note: {note}")));
-            let whole = matches!(tally.origin, LaunchSource::Main(_));
-            let smaller = !tally.notes.is_empty() && !whole;
-            if tally.origin == LaunchSource::Chosen || smaller {
+            if matches!(tally.origin, LaunchSource::Chosen | LaunchSource::Smaller) {
                 lines.push(format!("launch chosen: {}", tally.launch));
             }
             lines.extend(tally.beyond.iter().cloned());

@@ -91,6 +91,8 @@ pub struct KernelLaunch {
     pub given: GivenLaunch,
     /// The threads that run; `None`: all.
     pub threads: Option<Vec<WorkItem>>,
+    /// The compiler that made the code of the test; `None`: the code is that of the file.
+    pub compiler: Option<String>,
 }
 
 /// A launch of any size.

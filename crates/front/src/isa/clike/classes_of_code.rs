@@ -183,7 +183,9 @@ impl<'a> Lowering<'a, '_> {
             }
         }
         match base {
-            None => drop(self.scopes.leave()),
+            None => {
+                self.scopes.leave();
+            }
             Some(base) => self.scopes.leave_function(base),
         }
         defined
@@ -278,10 +280,7 @@ impl<'a> Lowering<'a, '_> {
                 },
                 _ => None,
             };
-            let value = match tree {
-                Some(tree) => Some(self.scalar(tree)),
-                None => None,
-            };
+            let value = tree.map(|tree| self.scalar(tree));
             match value.filter(|value| value.fixed) {
                 Some(value) => {
                     if auto {

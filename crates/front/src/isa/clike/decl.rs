@@ -102,8 +102,11 @@ impl Parser<'_, '_> {
             .map(|r| r.1)
     }
 
+    /// The floating-point type of that name, unless the code declares something else by the name:
+    /// `half` is no keyword of CUDA C++.
     fn floating(&self, word: &str) -> Option<Format> {
         floats::named(word, column(self.language.dialect))
+            .filter(|_| !self.variables.contains(word))
     }
 
     fn is_qualifier(&self, word: &str) -> bool {
@@ -769,7 +772,7 @@ impl Parser<'_, '_> {
                 | "__host__"
                     if self.language.cpp =>
                 {
-                    drop(self.next());
+                    self.next();
                 }
                 _ => return Ok(()),
             }

@@ -430,7 +430,7 @@ impl Lowering<'_, '_> {
                 lanes: set,
                 ..group
             };
-            self.meet(lanes, id, action, arrive.clone());
+            self.meet(lanes, id, action, arrive);
             self.patch(skip, self.code.len());
         }
     }

@@ -648,7 +648,7 @@ impl Lowering<'_, '_> {
                 self.symbols.layout(loc),
                 self.symbols.object(loc).1.init.len(),
             );
-            let index = (0..cells as u32).find(|n| layout.offset(*n) as i64 == offset)?;
+            let index = (0..cells as u32).find(|n| layout.offset(*n) == offset)?;
             return Some(Init::Address { loc, index });
         }
         let bytes = i64::from(self.symbols.ty(loc).bytes());

@@ -562,7 +562,7 @@ impl Lowering<'_, '_> {
             &self.regs[usize::from(reg.0)].init,
         ) {
             (None, Init::Address { loc, index }) => {
-                let offset = self.symbols.layout(*loc).offset(*index) as i64;
+                let offset = self.symbols.layout(*loc).offset(*index);
                 let sum = Expr::Bin(
                     BinOp::Add,
                     Ty::U64,

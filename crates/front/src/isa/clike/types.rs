@@ -748,7 +748,7 @@ pub(super) fn folded(expr: Expr) -> Expr {
 
 /// The components of a vector of `n` that a member name chooses: `xy`, `s03`, `lo`, `even`.
 pub(super) fn components(name: &str, n: usize) -> Option<Vec<usize>> {
-    let half = n.next_multiple_of(2) / 2;
+    let half = n.div_ceil(2);
     let all: Vec<usize> = match name {
         "lo" => (0..half).collect(),
         "hi" => (half..2 * half).collect(),

@@ -2,7 +2,7 @@
 //! are lines of the source.
 //!
 //! # Invariants
-//! - The tests are about the compiled code. Each says so in a note of its launch.
+//! - The tests are about the compiled code. The launch of each names the compiler.
 //! - An instruction without a line of the source has the line of its kernel.
 
 use std::sync::Arc;
@@ -39,8 +39,7 @@ pub(in crate::litmus) fn of_module(
 pub(in crate::litmus) fn of_source(test: &mut LitmusTest, file: &Arc<SourceFile>, by: &str) {
     in_lines_of(test, file);
     if let Some(launch) = &mut test.launch {
-        let note = format!("this is about the code that {by} makes of the file");
-        launch.notes.push(note);
+        launch.compiler = Some(by.to_owned());
     }
 }
 

@@ -714,6 +714,7 @@ impl SourceKernel {
             constants: BTreeMap::new(),
             given: bound.given(),
             threads: None,
+            compiler: None,
         }
     }
 

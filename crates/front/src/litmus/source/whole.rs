@@ -311,6 +311,7 @@ impl<'a> BoundProgram<'a> {
             constants: self.given.constants.clone(),
             given: GivenLaunch::default(),
             threads: None,
+            compiler: None,
         }
     }
 }
