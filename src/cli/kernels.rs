@@ -78,7 +78,7 @@ pub(super) fn told(
     let test = shown.unwrap_or(unit.source);
     let launch = test.launch.as_ref()?;
     let kernel = Told { unit, test, launch };
-    let found = match (&question.property, &answer.verdict) {
+    let mut found = match (&question.property, &answer.verdict) {
         (Property::Race, Verdict::Racy) => kernel.races(answer),
         (Property::Undefined, Verdict::Undefined) | (Property::Divergence, Verdict::Divergent) => {
             let fault = answer.fault.iter().filter(|fault| !fault.race);
@@ -90,6 +90,12 @@ pub(super) fn told(
         }
         _ => Vec::new(),
     };
+    if own.compiler.is_some() {
+        // A change of the compiled code is none of the file.
+        found
+            .iter_mut()
+            .for_each(|wrong: &mut Diagnostic| wrong.help = None);
+    }
     // A proof is about the launch that is given, whatever its size.
     let is_main = matches!(own.by, LaunchOrigin::Main(_));
     let is_smaller = !own.notes.is_empty() && !is_main && answer.engine != PARAMETRIC;

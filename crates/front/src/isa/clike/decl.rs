@@ -651,6 +651,11 @@ impl Parser<'_, '_> {
             false => None,
         };
         self.expect("(")?;
+        let word = self.str(&declarator.name);
+        if self.floating(word).is_some() {
+            // A function named `half` hides the type of the library.
+            self.variables.insert(word);
+        }
         let template = std::mem::take(&mut self.pending);
         if !template.is_empty() {
             let word = self.str(&declarator.name);
