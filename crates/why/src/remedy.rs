@@ -365,7 +365,7 @@ fn said(
             _ => format!("{whose}line {line} has `{instead}` after `{text}`"),
         };
         let text = if silences {
-            format!("{text} (this leaves the values unordered)")
+            format!("{text} (values stay unordered)")
         } else {
             text
         };

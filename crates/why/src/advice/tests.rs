@@ -621,7 +621,7 @@ fn threads_with_code_of_their_own_meet() {
         "s = 0",
         &[(0, "st.weak s, 1"), (1, "ld.weak r, s")],
     ));
-    let is_marked = |text: &String| text.ends_with("(this leaves the values unordered)");
+    let is_marked = |text: &String| text.ends_with("(values stay unordered)");
     assert!(
         text.contains(".relaxed.") && said.iter().all(is_marked),
         "{said:?}"
