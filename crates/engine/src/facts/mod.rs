@@ -10,7 +10,7 @@
 //! | [`relations`] | base relations and other conditions over these events |
 //! | [`bounds`] | bounds of all relations of the model |
 //! | [`excluded`] | relations among a few events that the axioms exclude |
-//! | [`never`], [`sums`], [`objects`] | one pass each |
+//! | [`mod@never`], [`sums`], [`objects`] | one pass each |
 //! | [`implied`] | the results of passes |
 //!
 //! # Invariants

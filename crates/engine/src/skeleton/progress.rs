@@ -15,7 +15,7 @@
 //! - Stopping and repeating are choices of the program. A choice is true only if the thread takes
 //!   it, so each execution has one description.
 //! - Unrolling finds these ends ([`super::unrolling::ends`]). Rules about endless executions use
-//!   the relations of [`super::relations::endless`].
+//!   the relations of `relations::endless`.
 //!
 //! # Sources
 //! - T. Sorensen, L. F. Salvador, H. Raval, H. Evrard, J. Wickerson, M. Martonosi, A. F. Donaldson,
