@@ -19,6 +19,7 @@ mod clock;
 mod order;
 mod why;
 
+use std::cell::LazyCell;
 use std::fmt;
 
 use super::code::{Access, Code};
@@ -260,6 +261,8 @@ fn pairs(
                     touch.by_proxy(),
                 )
             };
+            let observed = LazyCell::new(|| order.observed(&touch));
+            let follows = LazyCell::new(|| order.follows(touch.thread));
             let list = &mut past[touch.loc];
             for p in list.iter().filter(|p| p.touch.thread != touch.thread) {
                 let same =
@@ -272,7 +275,7 @@ fn pairs(
                 };
                 if !harmless
                     && !before(p)
-                    && !order.observed(&touch, p.touch.thread, p.time)
+                    && !observed.contains(&(p.touch.thread, p.time))
                     && !found.iter().any(|f| f.is_at_the_same_places(&pair))
                 {
                     found.push(pair);
@@ -283,14 +286,14 @@ fn pairs(
             let own = code.agent(touch.thread).is_none();
             let covers = touch.write && !touch.access.strong && own;
             let stands_for = |p: &PastAccess| {
+                if p.touch.thread != touch.thread || !alike(&p.touch, &touch) {
+                    return false;
+                }
                 let half = !p.touch.write && order.is_half(p.touch.thread, p.time);
                 let observable = half || p.touch.write && p.touch.access.strong;
                 let other = code.same_value && p.touch.write && p.touch.value != touch.value;
-                let kept = other || observable && !order.follows(touch.thread, p.time);
-                p.touch.thread == touch.thread
-                    && alike(&p.touch, &touch)
-                    && (half && touch.write || p.touch.write == touch.write)
-                    && !kept
+                let kept = other || observable && !follows.contains(&(touch.thread, p.time));
+                (half && touch.write || p.touch.write == touch.write) && !kept
             };
             list.retain(|p| !(covers && before(p) || stands_for(p)));
             list.push(now);

@@ -367,17 +367,11 @@ impl<'a> RunOrder<'a> {
         self.asked == Requirement::AnyScope || self.code.mutual(t, a, u, b)
     }
 
-    /// Whether an access (event `time` of `thread`) comes before the next access to its location,
-    /// which has not handed over yet. It does if that one follows a read that observes the
-    /// operation of the first.
-    pub(super) fn observed(&self, next: &Touch, thread: usize, time: u32) -> bool {
+    /// The operations that the accesses before the next one observe at its location, as threads
+    /// and numbers of their events. The operations come before the next access, which has not
+    /// handed over yet.
+    pub(super) fn observed(&self, next: &Touch) -> FxHashSet<(usize, u32)> {
         let clock = &self.clocks[next.thread];
-        let holds = |last: Option<usize>| {
-            let chain = std::iter::successors(last, |&at| self.steps[at].from);
-            chain
-                .map(|at| &self.steps[at])
-                .any(|step| step.thread == thread && step.times.contains(&time))
-        };
         let precedes = |o: &&Observer| {
             let by = ProxyAccess {
                 thread: o.thread,
@@ -386,17 +380,28 @@ impl<'a> RunOrder<'a> {
             clock.orders(self.code, next.loc, (by, o.time), next.by_proxy())
         };
         let observers = self.observers.get(&next.loc).into_iter().flatten();
-        observers.filter(precedes).any(|o| holds(o.last))
+        self.chains(observers.filter(precedes).filter_map(|o| o.last))
     }
 
-    /// Whether the atomic of `thread` whose write comes next observes an earlier access of the same
-    /// thread.
-    pub(super) fn follows(&self, thread: usize, time: u32) -> bool {
+    /// The operations that the atomic of `thread` whose write comes next observes.
+    pub(super) fn follows(&self, thread: usize) -> FxHashSet<(usize, u32)> {
         let read = self.read[thread].and_then(|(source, _)| self.writes.get(&source));
-        let chain = std::iter::successors(read.map(|w| w.step), |&at| self.steps[at].from);
-        chain
-            .map(|at| &self.steps[at])
-            .any(|step| step.thread == thread && step.times.contains(&time))
+        self.chains(read.map(|w| w.step).into_iter())
+    }
+
+    /// The events of some operations, and of those that they observe. Each operation is visited
+    /// once: chains of polls are long, and share most of their operations.
+    fn chains(&self, last: impl Iterator<Item = usize>) -> FxHashSet<(usize, u32)> {
+        let mut visited = FxHashSet::default();
+        let mut events = FxHashSet::default();
+        for last in last {
+            let chain = std::iter::successors(Some(last), |&at| self.steps[at].from);
+            for at in chain.take_while(|&at| visited.insert(at)) {
+                let step = &self.steps[at];
+                events.extend(step.times.map(|time| (step.thread, time)));
+            }
+        }
+        events
     }
 
     /// Whether an access is the read of an atomic whose write has come.
