@@ -363,15 +363,7 @@ impl Told<'_> {
 
     /// The place of an event's statement.
     fn span(&self, event: &FaultEvent) -> Span {
-        let threads = &self.test.program.threads;
-        let thread = event.event.thread.and_then(|t| threads.get(t));
-        let line = event.event.line.number;
-        let code = thread.iter().flat_map(|thread| &thread.code);
-        let mut same = code.filter(|instr| instr.line.number == line);
-        let exact = same.clone().find(|instr| instr.text == event.event.text);
-        exact
-            .or_else(|| same.next())
-            .map_or(self.launch.span, |instr| instr.span)
+        event.span.unwrap_or(self.launch.span)
     }
 
     /// Runs of the executor, with the races that they have.
@@ -548,20 +540,17 @@ fn writes(event: &FaultEvent) -> bool {
 
 /// A change that makes the program race-free, as something to do.
 fn proposal(change: &verdict::Change) -> String {
-    // All threads have the same code.
-    let text = match change.text.split_once("'s line ") {
-        Some((threads, rest)) if threads.starts_with('P') || threads == "main" => {
-            format!("let line {}", rest.replacen(" has ", " have ", 1))
-        }
-        _ => change.text.clone(),
-    };
     let Some(edit) = &change.edit else {
-        return text;
+        return change.text.clone();
     };
     let new = edit.instead.trim().trim_matches('`');
     let line = edit.line.number;
     match edit.place {
-        Where::Instead => text,
+        // All threads have the same code.
+        Where::Instead => match change.text.strip_prefix(&format!("{}'s ", edit.thread)) {
+            Some(rest) => format!("let {}", rest.replacen(" has ", " have ", 1)),
+            None => change.text.clone(),
+        },
         Where::Before => format!("add `{new}` before line {line}"),
         Where::After => format!("add `{new}` behind line {line}"),
     }

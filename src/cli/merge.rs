@@ -162,11 +162,8 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
 /// The answers of a file up to the first line that is none: a fault of one line is likely one of
 /// all.
 fn read(file: &Arc<SourceFile>) -> (Vec<PlacedAnswer<'_>>, Option<Box<Diagnostic>>) {
-    let (mut all, mut at) = (Vec::new(), 0);
-    for text in file.text.split_inclusive('\n') {
-        let line = text.trim_end();
-        let span = Span::new(at, at + line.len());
-        at += text.len();
+    let mut all = Vec::new();
+    for (span, line) in file.lines() {
         match found(file, line, span) {
             Ok(one) => all.push(one),
             Err(diagnostic) => return (all, Some(diagnostic)),
@@ -197,7 +194,7 @@ pub(super) struct Kept {
 pub(super) fn kept(path: &Path) -> Result<Vec<Kept>, Box<Diagnostic>> {
     let file = SourceFile::new(path.display().to_string(), load::text(path, LARGEST)?);
     let (all, wrong) = read(&file);
-    let is_cut = all.len() + 1 == file.text.lines().count() && !file.text.ends_with('\n');
+    let is_cut = all.len() + 1 == file.lines().count() && file.text.bytes().last() != Some(b'\n');
     if let Some(diagnostic) = wrong.filter(|_| !is_cut) {
         return Err(diagnostic);
     }

@@ -10,6 +10,8 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 mod cursor;
 pub mod file;
 mod line;
@@ -27,8 +29,15 @@ pub use sink::{ErrorReported, Sink, SinkMark};
 pub use together::together;
 pub use visible::{harmless, visible, visible_lines};
 
+/// A text with one blank for each run of white space.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// A half-open range of byte offsets into one source text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
 pub struct Span {
     /// Offset of the first byte.
     pub start: u32,
@@ -83,6 +92,22 @@ impl SourceFile {
             name: name.into(),
             text: text.into(),
         })
+    }
+
+    /// The lines without their ends and the blanks before these, with their places.
+    pub fn lines(&self) -> impl Iterator<Item = (Span, &str)> {
+        let whole = self.text.split_inclusive('\n');
+        whole.scan(0, |at, whole| {
+            let (start, line) = (*at, whole.trim_end());
+            *at += whole.len();
+            Some((Span::new(start, start + line.len()), line))
+        })
+    }
+
+    /// The place of the first line.
+    pub fn top(&self) -> Span {
+        let end = self.text.bytes().position(|b| b == b'\n');
+        Span::new(0, end.unwrap_or(self.text.len()))
     }
 
     /// Line and column of a byte offset. Both count from 1; columns count characters.

@@ -90,11 +90,7 @@ pub fn describe(
     }
     let events = events
         .iter()
-        .map(|&e| FaultEvent {
-            event: witness::event(facts, execution, e),
-            noun: noun(facts, &facts.sk.events[e]),
-            at: witness::position(facts, execution, e),
-        })
+        .map(|&e| fault_event(facts, execution, e, witness::position(facts, execution, e)))
         .collect();
     Some(Fault {
         relation: name.unwrap_or_else(|| flag.clone()),
@@ -183,12 +179,25 @@ pub fn racing(facts: &Facts<'_>, execution: &Execution, i: usize, j: usize) -> R
         }
         _ => None,
     };
-    let events = [i, j].map(|e| FaultEvent {
-        event: witness::event(facts, execution, e),
-        noun: noun(facts, &facts.sk.events[e]),
-        at: None,
-    });
+    let events = [i, j].map(|e| fault_event(facts, execution, e, None));
     RacingPair { place, events }
+}
+
+/// An event with its position in the execution that is shown.
+fn fault_event(
+    facts: &Facts<'_>,
+    execution: &Execution,
+    e: usize,
+    at: Option<usize>,
+) -> FaultEvent {
+    let event = &facts.sk.events[e];
+    let of_thread = event.thread.map(|t| facts.sk.program.thread(t));
+    FaultEvent {
+        event: witness::event(facts, execution, e),
+        noun: noun(facts, event),
+        at,
+        span: of_thread.map(|thread| thread.code[event.instr].span),
+    }
 }
 
 /// The model's clause about a relation, with the events filled in.

@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use diag::SourceLine;
+use diag::{SourceLine, Span};
 use front::litmus::form::Form;
 use program::litmus::LitmusTest;
 use program::{CmpOp, Dialect, LocationKind, Program, Scope, Space, Ty};
@@ -119,8 +119,8 @@ impl Proved {
 pub struct Apart {
     /// The lines.
     pub lines: [SourceLine; 2],
-    /// The instructions as written.
-    pub texts: [String; 2],
+    /// The places of the instructions in the file.
+    pub spans: [Span; 2],
     /// Their numbers in the code.
     pub at: [usize; 2],
     /// Whether the threads are of one block.
@@ -538,7 +538,7 @@ impl Proof<'_> {
         let code = &self.kernel.form.test.program.threads[0].code;
         Apart {
             lines: at.map(|at| code[at].line.clone()),
-            texts: at.map(|at| code[at].text.clone()),
+            spans: at.map(|at| code[at].span),
             at,
             together,
             free,

@@ -124,7 +124,7 @@ fn course(program: &Program, thread: &Thread, (apart, one_warp): (&Apart, bool))
 
 /// Whether an instruction is the one of that number in a suspicion.
 fn is_named(instr: &Instr, n: usize, apart: &Apart) -> bool {
-    instr.line == apart.lines[n] && instr.text == apart.texts[n]
+    instr.span == apart.spans[n]
 }
 
 /// Notes an access, if its address is known.

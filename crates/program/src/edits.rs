@@ -143,6 +143,7 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
             op: fence_op(program, fence),
             element: Element::ONLY,
             text,
+            assembly: None,
             ..code[i].clone()
         };
         code.insert(i, fence);

@@ -7,6 +7,7 @@
 
 use super::{BinOp, CmpOp, EventKind, Fused, InstrId, LocId, RegId, Scope, Tag, Tags, Ty, host};
 use diag::{SourceLine, Span};
+use std::sync::Arc;
 
 /// A micro-op with its place in the source.
 #[derive(Clone, Debug)]
@@ -23,9 +24,47 @@ pub struct Instr {
     pub line: SourceLine,
     /// The instruction as written, on one line.
     pub text: String,
+    /// Its parts, if it is an assembly instruction.
+    pub assembly: Option<Arc<AsmInstr>>,
+}
+
+/// The parts of an assembly instruction behind its predicate, as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AsmInstr {
+    /// The name in front of the qualifiers.
+    pub opcode: String,
+    /// The qualifiers, without their dots.
+    pub qualifiers: Vec<String>,
+    /// The operands, on one line.
+    pub operands: String,
+}
+
+impl AsmInstr {
+    /// Whether a qualifier is given.
+    pub fn has(&self, qualifier: &str) -> bool {
+        self.qualifiers.iter().any(|given| given == qualifier)
+    }
 }
 
 impl Instr {
+    /// A micro-op of a scalar instruction that is not in assembly.
+    pub fn new(id: InstrId, op: Op, span: Span, line: SourceLine, text: String) -> Instr {
+        Instr {
+            id,
+            op,
+            element: Element::ONLY,
+            span,
+            line,
+            text,
+            assembly: None,
+        }
+    }
+
+    /// Whether it is an assembly instruction with a qualifier.
+    pub fn has_qualifier(&self, qualifier: &str) -> bool {
+        self.assembly.as_ref().is_some_and(|a| a.has(qualifier))
+    }
+
     /// Whether this is a later micro-op of an instruction that begins with an mbarrier operation or
     /// an asynchronous copy.
     pub fn follows(&self, operation: &Instr) -> bool {

@@ -49,8 +49,8 @@ pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
 pub use float::{FloatOp, Format, Fused, NumberType, Rounding};
 pub use ids::{InstrId, LocId, RegId, ThreadId};
 pub use instr::{
-    ATTENDED, Access, Attendance, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr,
-    Mark, Op, Update, is_further, is_of_word,
+    ATTENDED, Access, AsmInstr, Attendance, Barrier, BarrierAction, BarrierNaming, Element, Expr,
+    Instr, Mark, Op, Update, is_further, is_of_word,
 };
 pub use layout::{Field, Layout};
 pub use live::live_registers;

@@ -11,8 +11,7 @@ use program::host::{
 };
 use program::litmus::{LitmusTest, Observable};
 use program::{
-    CmpOp, Element, Expr, Init, Instr, InstrId, Op, RegId, Register, Tag, Tags, Thread, ThreadId,
-    Ty,
+    CmpOp, Expr, Init, Instr, InstrId, Op, RegId, Register, Tag, Tags, Thread, ThreadId, Ty,
 };
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -411,14 +410,7 @@ fn host_code(
     let (mut places, mut next) = (vec![0; old.len()], 0);
     let mut ends = vec![None; old.len() + 1];
     let mut new: Vec<(Instr, Option<usize>)> = Vec::new();
-    let plain = |op: Op, text: String| Instr {
-        id: InstrId::default(),
-        op,
-        element: Element::ONLY,
-        line: 0.into(),
-        span,
-        text,
-    };
+    let plain = |op: Op, text: String| Instr::new(InstrId::default(), op, span, 0.into(), text);
     for step in steps
         .into_iter()
         .chain([Step::Access("int z = 0;".to_owned())])

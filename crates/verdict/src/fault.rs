@@ -4,7 +4,7 @@
 //! - An engine verified each [`Remedy::Changes`]: it decided the changed program anew and found no
 //!   race.
 
-use diag::SourceLine;
+use diag::{SourceLine, Span};
 use serde::{Deserialize, Serialize};
 
 use super::{Need, Reason, Witness, WitnessEvent};
@@ -53,6 +53,8 @@ pub struct FaultEvent {
     pub noun: String,
     /// Its position in [`Fault::execution`].
     pub at: Option<usize>,
+    /// Its instruction in the test's source file; `None` for initial writes.
+    pub span: Option<Span>,
 }
 
 /// Two accesses that race.

@@ -455,11 +455,7 @@ impl<'a> Session<'a> {
             return known.clone();
         }
         let found = self.flags(TestEffect::ImplementationDefined).map(|flags| {
-            let doc = self.model.flags[flags[0]]
-                .doc
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ");
+            let doc = diag::one_line(&self.model.flags[flags[0]].doc);
             let explain = std::mem::replace(&mut self.explain, false);
             let answer = self.marked(BoundedQuestion::undefined(flags));
             self.explain = explain;

@@ -120,6 +120,7 @@ mod tests {
                 event,
                 noun: "load".into(),
                 at: Some(0),
+                span: None,
             }],
             why: vec!["w".into()],
             remedy: Some(Remedy::Changes(vec![change])),

@@ -53,7 +53,7 @@ fn collect<'d>(folder: &'d include_dir::Dir<'static>, name: &str, found: &mut Ve
 
 /// The tests that a comment names: `Forbids A, B.`
 pub(super) fn forbids(comment: &str) -> Vec<String> {
-    let flat = comment.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = diag::one_line(comment);
     let Some((_, list)) = flat.split_once("Forbids ") else {
         return Vec::new();
     };

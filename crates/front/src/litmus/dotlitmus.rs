@@ -23,7 +23,7 @@ use super::condition::{self, Resolver, Unknown};
 use super::fronts::{Front, Syntax};
 use crate::isa::ptx::{PtxEnv, RegInit, Unit};
 use crate::isa::{Object, SymbolKind, Symbols};
-use diag::{MappedText, Sink, Span};
+use diag::{MappedText, Sink, Span, one_line};
 use program::litmus::{LitmusTest, Observable, Prop, Quantifier};
 use program::{Dialect, Init, Place, Proxy};
 
@@ -98,9 +98,9 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     }
     let condition_span =
         (final_part.condition.as_ref()).map_or(Span::default(), |r| Span::new(r.start, r.end));
-    let condition_text = final_part.condition.map_or(String::new(), |r| {
-        clean[r].split_whitespace().collect::<Vec<_>>().join(" ")
-    });
+    let condition_text = final_part
+        .condition
+        .map_or(String::new(), |r| one_line(&clean[r]));
     Some(LitmusTest {
         name,
         doc: strings

@@ -323,8 +323,14 @@ fn quoted_steps(steps: &[MappingStep]) -> String {
 pub(super) fn parse(file: &Arc<SourceFile>, known: &[Mapping]) -> Result<Mapping, Vec<Diagnostic>> {
     let mut sink = Sink::new(file);
     let mapping = document::parse(&file.text, &mut sink).and_then(|root| {
-        let top = Span::new(0, file.text.find('\n').unwrap_or(file.text.len()));
-        document::table(root.get_ref(), top, KEYS, None, "a mapping", &mut sink);
+        document::table(
+            root.get_ref(),
+            file.top(),
+            KEYS,
+            None,
+            "a mapping",
+            &mut sink,
+        );
         let mut reader = MappingReader {
             file,
             known,

@@ -190,6 +190,7 @@ impl Mapping {
             match lowered {
                 Ok(ops) => out.extend(ops.into_iter().map(|op| Instr {
                     op,
+                    assembly: None,
                     ..instr.clone()
                 })),
                 Err(rule) => unmapped.push(Unmapped {

@@ -334,14 +334,7 @@ fn branches_go_where_they_went() {
             SourceLine::from(i as u32),
             i.to_string(),
         );
-        Instr {
-            id: InstrId(i as u32),
-            op,
-            element: Element::ONLY,
-            span,
-            line,
-            text,
-        }
+        Instr::new(InstrId(i as u32), op, span, line, text)
     };
     let code: Vec<Instr> = ops.into_iter().enumerate().map(line).collect();
     let thread = Thread {

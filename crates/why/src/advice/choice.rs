@@ -124,7 +124,6 @@ impl Choice {
             [one] => name(one).to_owned(),
             [first, .., last] => format!("{} to {}", name(first), name(last)),
         };
-        let flat = |s: &str| s.split_whitespace().collect::<Vec<_>>().join(" ");
         let whole = |splices: &[Splice], span: Span| {
             let (mut new, mut at) = (String::new(), span.start as usize);
             for splice in splices {
@@ -132,7 +131,7 @@ impl Choice {
                 new += &splice.text;
                 at = splice.span.end as usize;
             }
-            flat(&(new + &text[at..(span.end as usize).max(at)]))
+            diag::one_line(&(new + &text[at..(span.end as usize).max(at)]))
         };
         // An absent fence.
         if let Some(put_in) = self

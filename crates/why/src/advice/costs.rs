@@ -61,10 +61,11 @@ impl Costs {
             in_loops: 1,
         };
         let (mut seen, mut wrong) = (Vec::new(), Vec::new());
-        let mut start = 0;
-        for line in file.text.split_inclusive('\n') {
-            let (text, at) = (line.split('#').next().unwrap_or("").trim_end(), start);
-            start += line.len();
+        for (line, text) in file.lines() {
+            let (text, at) = (
+                text.split('#').next().unwrap_or("").trim_end(),
+                line.start as usize,
+            );
             let indent = text.len() - text.trim_start().len();
             let span = Span::new(at + indent, at + text.len());
             if text.trim().is_empty() {
@@ -79,7 +80,7 @@ impl Costs {
                 )));
                 continue;
             };
-            let key = key.split_whitespace().collect::<Vec<_>>().join(" ");
+            let key = diag::one_line(key);
             let Some(place) = costs.entry(&key) else {
                 wrong.push(
                     error(format!("there is no cost of `{key}`"))

@@ -4,6 +4,7 @@
 //! - The described text can be written: the front end has read it.
 
 use super::{Knob, Spot, instr, spots};
+use diag::one_line;
 use front::litmus::{Splice, printed, respelled};
 use program::edits::{Change, Edit, EditSite, edited};
 use program::litmus::LitmusTest;
@@ -64,10 +65,7 @@ impl Knob {
                         word,
                         &file.text[span.end as usize..end],
                     ];
-                    new.concat()
-                        .split_whitespace()
-                        .collect::<Vec<_>>()
-                        .join(" ")
+                    one_line(&new.concat())
                 };
                 (all(&what), all(&instead))
             }
@@ -112,8 +110,7 @@ impl Knob {
                 text: test.file.text[new.span.range()].replacen(&before, &after, 1),
             };
             if !text.contains(&before) || respelled(test, &[word]).is_none() {
-                let new: Vec<&str> = new.text.split_whitespace().collect();
-                (before, after) = (text.clone(), new.join(" "));
+                (before, after) = (text.clone(), one_line(&new.text));
             }
         }
         let place = match self.change(instead) {
@@ -148,7 +145,7 @@ fn threads(program: &Program, spots: Vec<Spot>) -> String {
 pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Option<Splice> {
     let old = instr(&test.program, spot);
     let there = test.file.text.get(old.span.range())?;
-    if there.split_whitespace().collect::<Vec<_>>().join(" ") != old.text {
+    if one_line(there) != old.text {
         return None;
     }
     let edits: Vec<Edit> = changes

@@ -56,8 +56,8 @@ fn applied(text: &str, edits: &[Need]) -> Result<String, String> {
             Where::Instead => {
                 // In the part of the line that the text names; a statement over several lines is on
                 // the first.
-                let what = edit.what.split_whitespace().collect::<Vec<_>>().join(" ");
-                let plain = line.split_whitespace().collect::<Vec<_>>().join(" ");
+                let what = diag::one_line(&edit.what);
+                let plain = diag::one_line(&line);
                 let start = plain.find(edit.text.as_str()).unwrap_or(0);
                 let found = plain[start..]
                     .find(&what)

@@ -81,11 +81,7 @@ impl Lowerer<'_> {
 
     /// The index of a file, adding it if it is new.
     fn add_file(&mut self, source: Arc<SourceFile>) -> u32 {
-        match self
-            .files
-            .iter()
-            .position(|f| f.name == source.name && f.text == source.text)
-        {
+        match self.files.iter().position(|f| *f == source) {
             Some(at) => at as u32,
             None => {
                 self.files.push(source);

@@ -103,13 +103,14 @@ struct LaneAbsence {
 
 /// Whether two threads have the same instructions, except for their operands.
 fn is_alike(a: &Thread, b: &Thread) -> bool {
-    a.code.len() == b.code.len() && a.code.iter().zip(&b.code).all(|(a, b)| is_same(a, b))
+    let same_length = a.source == b.source && a.code.len() == b.code.len();
+    same_length && a.code.iter().zip(&b.code).all(|(a, b)| is_same(a, b))
 }
 
 /// Whether two instructions are the same, except for their operands.
 fn is_same(a: &Instr, b: &Instr) -> bool {
     let [kind, of] = [a, b].map(|instr| std::mem::discriminant(&instr.op));
-    kind == of && a.text == b.text && a.op.target() == b.op.target()
+    kind == of && a.assembly == b.assembly && a.op.target() == b.op.target()
 }
 
 impl Unroller<'_> {

@@ -15,6 +15,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::ast::Expr as Tree;
 use super::groups::{CLUSTER_BARRIER, WORK_GROUP_BARRIER};
@@ -25,8 +26,8 @@ use super::types::Value;
 use crate::isa::ptx;
 use diag::{MappedText, Span};
 use program::{
-    Barrier, BarrierNaming, BinOp, Expr, Init, Instr, InstrId, Op, RegId, Scope, Space, Tag, Tags,
-    Ty,
+    AsmInstr, Barrier, BarrierNaming, BinOp, Expr, Init, Instr, InstrId, Op, RegId, Scope, Space,
+    Tag, Tags, Ty,
 };
 
 /// Words that may come between `asm` and its parenthesis.
@@ -432,13 +433,14 @@ impl Lowering<'_, '_> {
         for mut instr in lowered.code {
             let place = Some(instr.span).filter(|span| of_several.contains(span));
             let id = InstrId(before + instr.id.0);
+            let assembly = instr.assembly.take();
             // After undefined behaviour, the thread ends. If it belongs to an asynchronous
             // operation, the thread continues.
             let leaves =
                 matches!(&instr.op, Op::Branch { cond: Expr::Const(1), target } if *target == end);
             if std::mem::replace(&mut undefined, instr.op.has(Tag::Misuse)) && leaves {
                 self.leave();
-                self.placed(id, place);
+                self.placed(id, place, assembly.clone());
                 continue;
             }
             let of = |r: &mut RegId| *r = regs[usize::from(r.0)];
@@ -484,7 +486,7 @@ impl Lowering<'_, '_> {
                     }
                     let at = self.push(op);
                     self.code[at].element = instr.element;
-                    self.placed(id, place);
+                    self.placed(id, place, assembly.clone());
                 }
             }
         }
@@ -503,10 +505,10 @@ impl Lowering<'_, '_> {
         Some(())
     }
 
-    /// Gives the last micro-op the place of its instruction, if there is one.
-    fn placed(&mut self, id: InstrId, place: Option<Span>) {
+    /// Gives the last micro-op the parts of its instruction, and its place, if there is one.
+    fn placed(&mut self, id: InstrId, place: Option<Span>, assembly: Option<Arc<AsmInstr>>) {
         if let Some(last) = self.code.last_mut() {
-            last.id = id;
+            (last.id, last.assembly) = (id, assembly);
             last.span = place.unwrap_or(last.span);
         }
     }

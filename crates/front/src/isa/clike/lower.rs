@@ -19,10 +19,9 @@ use super::scope::{Binding, Instance, Scopes, Variable};
 use super::types::{Qualified, Type, Value, fold};
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
-use diag::{Diagnostic, Sink, Span};
+use diag::{Diagnostic, Sink, Span, one_line};
 use program::{
-    Access, BinOp, CmpOp, Element, Expr, Init, Instr, InstrId, LocId, Op, RegId, Register, Space,
-    Tags, Ty,
+    Access, BinOp, CmpOp, Expr, Init, Instr, InstrId, LocId, Op, RegId, Register, Space, Tags, Ty,
 };
 
 /// The target of a branch before the walk fills it in.
@@ -302,14 +301,7 @@ impl<'a> Lowering<'a, '_> {
     /// Appends a micro-op of the current statement.
     pub(super) fn push(&mut self, op: Op) -> usize {
         let (id, span, line, text) = self.current.clone();
-        self.code.push(Instr {
-            id,
-            op,
-            element: Element::ONLY,
-            span,
-            line: line.into(),
-            text,
-        });
+        self.code.push(Instr::new(id, op, span, line.into(), text));
         self.code.len() - 1
     }
 
@@ -517,11 +509,7 @@ impl<'a> Lowering<'a, '_> {
     /// Sets the source text of the next micro-ops.
     fn at(&mut self, range: &Range<usize>) {
         let span = self.unit.text.span(range.clone());
-        let text = self
-            .str(range)
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
+        let text = one_line(self.str(range));
         self.last.0 += 1;
         self.current = (self.last, span, self.sink.line(span.start), text);
     }

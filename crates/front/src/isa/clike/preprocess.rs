@@ -1057,11 +1057,7 @@ mod tests {
         let file = SourceFile::new("test", code);
         let mut sink = Sink::new(&file);
         let out = preprocess(MappedText::verbatim(code, 0), Dialect::Cuda, &mut sink);
-        let text = out
-            .as_str()
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
+        let text = diag::one_line(out.as_str());
         let found = sink.into_diagnostics();
         (
             text,

@@ -17,7 +17,7 @@ use super::lower::Lowering;
 use super::scope::Binding;
 use super::types::{Enumeration, Qualified, Record, Structure, Type, Value};
 use super::words::{has_type, type_named};
-use diag::MAX_NESTING;
+use diag::{MAX_NESTING, one_line};
 use program::{Class, Ty};
 
 /// The largest number of elements of an array that code declares.
@@ -303,7 +303,7 @@ impl<'a> Lowering<'a, '_> {
     fn spelled_class(&self, range: &Range<usize>) -> String {
         let text = self.str(range);
         let Some((head, rest)) = text.split_once('<') else {
-            return text.split_whitespace().collect::<Vec<_>>().join(" ");
+            return one_line(text);
         };
         let arguments = rest.trim_end().trim_end_matches('>').split(',');
         let spelled = arguments.map(|word| match self.find_binding(word.trim()) {
@@ -318,7 +318,7 @@ impl<'a> Lowering<'a, '_> {
             Some(Binding::Constant(value)) => value
                 .constant()
                 .map_or(word.trim().to_owned(), |n| n.to_string()),
-            _ => word.split_whitespace().collect::<Vec<_>>().join(" "),
+            _ => one_line(word),
         });
         format!(
             "{}<{}>",

@@ -378,14 +378,14 @@ pub fn warn_of_lost_bytes(program: &Program, sink: &mut Sink) {
         })
         .filter(|_| {
             !all.iter()
-                .any(|i| i.op.has(Tag::MbarrierBytes) || i.text.contains("complete_tx"))
+                .any(|i| i.op.has(Tag::MbarrierBytes) || i.has_qualifier("complete_tx"))
         })
     else {
         return;
     };
     let mut found: Vec<Span> = all
         .iter()
-        .filter(|i| i.op.has(Tag::Mbarrier) && i.text.contains("expect_tx"))
+        .filter(|i| i.op.has(Tag::Mbarrier) && i.has_qualifier("expect_tx"))
         .map(|i| i.span)
         .collect();
     found.dedup();

@@ -11,6 +11,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::copies::mark;
 use super::known::{self, Values};
@@ -20,10 +21,10 @@ use super::regs::{Regs, bare, is_half};
 use super::table::{InstrRow, Matched, OperandRole, PRED, QualKind, Quals};
 use super::{CodeItem, LoweredThread, PtxEnv, Unit};
 use crate::isa::Symbols;
-use diag::{Diagnostic, Sink, SourceLine, Span};
+use diag::{Diagnostic, Sink, SourceLine, Span, one_line};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, CmpOp, Element, Expr, Init, Instr, InstrId,
-    LocId, Op, RegId, Register, Scope, Space, Tag, Tags, Ty,
+    Access, AsmInstr, Barrier, BarrierAction, BarrierNaming, CmpOp, Element, Expr, Init, Instr,
+    InstrId, LocId, Op, RegId, Register, Scope, Space, Tag, Tags, Ty,
 };
 
 #[derive(Clone, Debug)]
@@ -109,6 +110,7 @@ pub(super) struct Emit<'a, 's> {
     /// The current instruction has an address in a register and no type.
     pub(super) through_register: bool,
     current: (InstrId, Span, SourceLine, String),
+    assembly: Option<Arc<AsmInstr>>,
     /// All lanes of the warp arrive here together: no label or branch since the start or the last
     /// barrier of the CTA.
     pub(super) converged: bool,
@@ -244,6 +246,7 @@ fn lower_with(
         leaves: false,
         through_register: false,
         current: Default::default(),
+        assembly: None,
         converged: true,
         may_have_ended: false,
         together: false,
@@ -290,7 +293,11 @@ impl<'a> Emit<'a, '_> {
         let names_multimem = op.operands().into_iter().any(|operand| {
             operand.any(&|e| matches!(e, Expr::Address(loc) if self.symbols.is_multimem(*loc)))
         });
-        if names_multimem && !text.contains("multimem.") {
+        let of_multimem = self
+            .assembly
+            .as_ref()
+            .is_some_and(|a| a.opcode == "multimem");
+        if names_multimem && !of_multimem {
             self.sink.error(
                 "multimem-access",
                 span,
@@ -308,12 +315,8 @@ impl<'a> Emit<'a, '_> {
             self.untyped.push(self.code.len());
         }
         self.code.push(Instr {
-            id,
-            op,
-            element: Element::ONLY,
-            span,
-            line,
-            text,
+            assembly: self.assembly.clone(),
+            ..Instr::new(id, op, span, line, text)
         });
     }
 
@@ -598,16 +601,18 @@ impl<'a> Emit<'a, '_> {
             origin: self.unit.origins.of(number),
         };
         self.current = (InstrId(self.current.0.0 + 1), span, line, text);
+        self.assembly = None;
     }
 
     fn instruction(&mut self, m: &'a Matched, at: usize) {
         let span = self.unit.text.span(m.raw.range.clone());
-        let text = self
-            .str(&m.raw.range)
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        self.at(span, text);
+        self.at(span, one_line(self.str(&m.raw.range)));
+        let opcode = m.raw.opcode.start..m.raw.quals.last().map_or(m.raw.opcode.end, |q| q.end);
+        self.assembly = Some(Arc::new(AsmInstr {
+            opcode: self.str(&m.raw.opcode).to_owned(),
+            qualifiers: m.raw.quals.iter().map(|q| self.str(q).to_owned()).collect(),
+            operands: one_line(self.str(&(opcode.end..m.raw.range.end))),
+        }));
         let (most, given) = (m.row.operands.len(), m.raw.operands.len());
         if given > most || given < most - m.row.optional {
             let name = self.str(&m.raw.opcode);
@@ -651,7 +656,6 @@ impl<'a> Emit<'a, '_> {
             }
             _ => None,
         };
-        let opcode = m.raw.opcode.start..m.raw.quals.last().map_or(m.raw.opcode.end, |q| q.end);
         // If some lanes do not execute it, the program is undefined. Barriers check this
         // themselves, and one check is enough. In assembly inside other languages, the models have
         // no such check.

@@ -307,10 +307,8 @@ pub(in crate::isa) type IsIn = fn(Space) -> bool;
 /// For an `isspacep` instruction: its address operand, and a function from the state space of an
 /// object to the answer.
 pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
-    let space = instr
-        .text
-        .split_whitespace()
-        .find_map(|word| word.strip_prefix("isspacep."))?;
+    let asks = instr.assembly.as_ref().filter(|a| a.opcode == "isspacep")?;
+    let space = asks.qualifiers.first()?;
     let Op::Assign {
         value: Expr::Cmp(_, _, address, _),
         ..
@@ -320,7 +318,7 @@ pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
     };
     Some((
         address,
-        match space {
+        match space.as_str() {
             "global" => |space| space == Space::Global,
             "const" => |space| space == Space::Constant,
             "local" => Space::is_local,
@@ -333,8 +331,8 @@ pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
 /// Whether an instruction in PTX is a non-coherent load. It becomes a weak load; a later check
 /// reports it if some thread writes the memory.
 pub(in crate::isa) fn is_non_coherent(instr: &Instr) -> bool {
-    let mut words = instr.text.split_whitespace();
-    words.any(|word| word.starts_with("ld.") && word.split('.').any(|qualifier| qualifier == "nc"))
+    let load = instr.assembly.as_ref().filter(|a| a.opcode == "ld");
+    load.is_some_and(|load| load.has("nc"))
 }
 
 fn load(e: &mut Emit<'_, '_>, c: &PtxInstr, proxy: Proxy) {

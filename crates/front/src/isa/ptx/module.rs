@@ -48,6 +48,8 @@ pub struct Function {
     /// Its definition, with blanks instead of declarations of variables; or its declaration, if the
     /// module does not define it.
     pub text: String,
+    /// Whether the module defines it.
+    pub is_defined: bool,
     /// The offset of that text in the module.
     pub start: usize,
 }
@@ -464,12 +466,14 @@ impl ModuleReader<'_> {
         let text = text + "}\n";
         self.next();
         // The definition of a function replaces its declaration.
-        let declares = |f: &Function| f.name == name && f.text.ends_with(";\n");
-        self.module.functions.retain(|f| !declares(f));
+        self.module
+            .functions
+            .retain(|f| f.name != name || f.is_defined);
         self.module.functions.push(Function {
             name,
             variables,
             text,
+            is_defined: true,
             start,
         });
         Ok(())
@@ -484,6 +488,7 @@ impl ModuleReader<'_> {
                 name,
                 variables: Vec::new(),
                 text: self.text[start..self.tokens.last().range.end].to_owned() + "\n",
+                is_defined: false,
                 start,
             });
         }

@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::iter;
 
 use super::table::PRED;
 use program::proxy::{ASYNC_HALVES, ASYNC_SPACES, PROXY_FENCES};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Instr, Mark, Op,
-    Program, Proxy, RegId, Scope, Tag, Thread, Ty, Update, is_further,
+    Access, AsmInstr, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Instr,
+    Mark, Op, Program, Proxy, RegId, Scope, Tag, Thread, Ty, Update, is_further,
 };
 
 /// A micro-op that PTX cannot express.
@@ -47,9 +48,9 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
             if is_further(&thread.code, index) {
                 continue;
             }
-            // The text is in another language; a mapping made these micro-ops.
+            // A mapping made these micro-ops, from code in another language.
             if (instr.op.has(Tag::Asynchronous) || instr.op.has(Tag::Mbarrier))
-                && instr.text.contains('(')
+                && instr.assembly.is_none()
             {
                 return Err(Unprintable {
                     index,
@@ -130,14 +131,19 @@ pub fn opcode(op: &Op) -> Option<String> {
 
 /// The text of an operation on an mbarrier object, with its present order and scope.
 fn on_object(instr: &Instr) -> Option<String> {
-    let (opcode, operands) = instr.text.split_once(char::is_whitespace)?;
+    let AsmInstr {
+        opcode,
+        qualifiers,
+        operands,
+    } = &**instr.assembly.as_ref()?;
     let write = instr.op.write()?;
     let Some(scope) = write.scope else {
         return Some(instr.text.clone());
     };
     let said = ["release", "acquire", "relaxed", "cta", "cluster"];
-    let (rest, name): (Vec<&str>, Vec<&str>) = opcode
-        .split('.')
+    let (rest, name): (Vec<&str>, Vec<&str>) = iter::once(opcode)
+        .chain(qualifiers)
+        .map(String::as_str)
         .filter(|word| !said.contains(word))
         .partition(|word| *word == "b64" || word.starts_with("shared"));
     let orders = [

@@ -1,6 +1,6 @@
 //! Replaces comments and strings of a `.litmus` file by spaces.
 
-use diag::{Sink, Span};
+use diag::{Sink, Span, one_line};
 
 /// The text with comments and strings blanked, and the strings' contents. Length and line ends
 /// stay. Returns `None` and reports an error if a comment or string is never closed. In functions
@@ -20,12 +20,7 @@ pub(super) fn blank(text: &str, clike: bool, sink: &mut Sink) -> Option<(String,
         let end = match bytes[at] {
             b'"' => match text[at + 1..].find('"') {
                 Some(n) => {
-                    strings.push(
-                        text[at + 1..at + 1 + n]
-                            .split_whitespace()
-                            .collect::<Vec<_>>()
-                            .join(" "),
-                    );
+                    strings.push(one_line(&text[at + 1..at + 1 + n]));
                     Some(at + n + 2)
                 }
                 None => return unterminated(sink, start..start + 1, "string", "`\"`"),

@@ -17,8 +17,8 @@ use crate::litmus::places::{GridLayout, MAX_THREADS, host_place, special_registe
 use diag::Sink;
 use program::host::{CommandKind, CommandOrigin, HostCommand, HostProgram};
 use program::{
-    Access, BinOp, Element, Expr, Init, Instr, InstrId, LocId, MemoryKind, NdRange, Op, Place,
-    RegId, Register, Tag, Tags, Thread, ThreadId, Ty,
+    Access, BinOp, Expr, Init, Instr, InstrId, LocId, MemoryKind, NdRange, Op, Place, RegId,
+    Register, Tag, Tags, Thread, ThreadId, Ty,
 };
 
 /// The threads of a command, and the work-group of each.
@@ -323,14 +323,7 @@ impl<'a> Bodies<'a> {
         let code: Vec<Instr> = ops
             .into_iter()
             .enumerate()
-            .map(|(i, op)| Instr {
-                id: InstrId(i as u32),
-                op,
-                element: Element::ONLY,
-                span,
-                line: 0.into(),
-                text: text.clone(),
-            })
+            .map(|(i, op)| Instr::new(InstrId(i as u32), op, span, 0.into(), text.clone()))
             .collect();
         let regs = vec![Register {
             name: "copied".to_string(),

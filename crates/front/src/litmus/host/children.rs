@@ -121,7 +121,7 @@ impl HostBuilder<'_, '_> {
             }
             instr.op = Op::Enqueue(child);
             if let Some(event) = &request.event {
-                made.insert(event.text.clone(), child);
+                made.insert(event.word.clone(), child);
             }
         }
     }
@@ -130,15 +130,15 @@ impl HostBuilder<'_, '_> {
     fn waits(&mut self, request: &Request, made: &HashMap<String, CommandId>) -> Option<Vec<Ref>> {
         let mut waits = Vec::new();
         for name in &request.waits {
-            let Some(event) = made.get(&name.text) else {
-                let message = format!("`{}` is not an event of this thread", name.text);
+            let Some(event) = made.get(&name.word) else {
+                let message = format!("`{}` is not an event of this thread", name.word);
                 self.sink.error("unknown-event", name.span, message, |d| {
                     d.label("expected an event of an earlier call")
                         .note(
                             "events of the host, and those of other work-items, cannot be \
                              waited for on the device",
                         )
-                        .did_you_mean(&name.text, made.keys().map(String::as_str))
+                        .did_you_mean(&name.word, made.keys().map(String::as_str))
                 });
                 return None;
             };
@@ -241,7 +241,7 @@ impl HostBuilder<'_, '_> {
             device,
         } = caller;
         let next = LaneId(self.host.lanes.len() as u16);
-        let named = request.words.first().map(|w| w.text.clone());
+        let named = request.words.first().map(|w| w.word.clone());
         let is_tail = named.as_deref() == Some("cudaStreamTailLaunch");
         if is_tail && *lanes.tails.entry(command).or_insert(thread) != thread {
             return self.contended(request, "two threads of a grid launch into its tail");

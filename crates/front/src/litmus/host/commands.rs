@@ -17,7 +17,7 @@ use program::{LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
 /// Whether a call has a flag or constant with that name.
 pub(super) fn has_word(request: &Request, word: &str) -> bool {
-    request.words.iter().any(|w| w.text == word)
+    request.words.iter().any(|w| w.word == word)
 }
 
 /// A list of sizes of a launch, by its number in the call.
@@ -144,7 +144,7 @@ impl HostBuilder<'_, '_> {
                 let of = self
                     .events
                     .find(request.event.as_ref()?, from, None, self.sink)?;
-                let complete = request.words.iter().any(|w| w.text == "CL_COMPLETE");
+                let complete = request.words.iter().any(|w| w.word == "CL_COMPLETE");
                 (
                     CommandKind::Callback { of, complete },
                     self.bodies.function(request.function?),
@@ -351,7 +351,7 @@ impl HostBuilder<'_, '_> {
         let word = request
             .words
             .first()
-            .map_or("cudaMemcpyDefault", |w| w.text.as_str());
+            .map_or("cudaMemcpyDefault", |w| w.word.as_str());
         let kind = match (word, is_host_memory(b), is_host_memory(a)) {
             ("cudaMemcpyDefault", true, true) => "cudaMemcpyHostToHost",
             ("cudaMemcpyDefault", true, false) => "cudaMemcpyHostToDevice",

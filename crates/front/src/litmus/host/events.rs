@@ -71,9 +71,9 @@ impl HostEvents {
                 let Some(name) = &request.event else { continue };
                 let (is, context) = match request.does {
                     Does::CreateUser => {
-                        let context = request.words.first().map_or("context", |w| w.text.as_str());
+                        let context = request.words.first().map_or("context", |w| w.word.as_str());
                         (
-                            all.handle_for(&name.text, HandleKind::User),
+                            all.handle_for(&name.word, HandleKind::User),
                             context.to_string(),
                         )
                     }
@@ -86,8 +86,8 @@ impl HostEvents {
                     }
                     _ => continue,
                 };
-                if let Some(first) = all.events.iter().find(|e| e.name == name.text) {
-                    let message = format!("two calls make the event `{}`", name.text);
+                if let Some(first) = all.events.iter().find(|e| e.name == name.word) {
+                    let message = format!("two calls make the event `{}`", name.word);
                     let first = first.span;
                     sink.error("duplicate-name", name.span, message, |d| {
                         d.label("expected an unused name")
@@ -97,7 +97,7 @@ impl HostEvents {
                 }
                 let made = Some((ThreadId(t as u16), number));
                 all.events.push(HostEvent {
-                    name: name.text.clone(),
+                    name: name.word.clone(),
                     is,
                     made,
                     context,
@@ -129,7 +129,7 @@ impl HostEvents {
         }
         let all = || requests.iter().flatten();
         let named = |does: Does, name: &str| {
-            all().any(|r| r.does == does && r.event.as_ref().is_some_and(|e| e.text == name))
+            all().any(|r| r.does == does && r.event.as_ref().is_some_and(|e| e.word == name))
         };
         for request in
             all().filter(|r| matches!(r.does, Does::Wait | Does::LaneWait | Does::Status))
@@ -137,9 +137,9 @@ impl HostEvents {
             if let Some(event) = request
                 .event
                 .as_ref()
-                .filter(|e| !named(Does::Record, &e.text))
+                .filter(|e| !named(Does::Record, &e.word))
             {
-                let message = format!("the event `{}` is never recorded", event.text);
+                let message = format!("the event `{}` is never recorded", event.word);
                 let (label, note) = match request.does {
                     Does::Status => (
                         "is complete from the start",
@@ -168,7 +168,7 @@ impl HostEvents {
     pub(super) fn common_context(&self, names: &[Name]) -> Option<String> {
         let first = names
             .iter()
-            .find_map(|n| self.events.iter().find(|e| e.name == n.text))?;
+            .find_map(|n| self.events.iter().find(|e| e.name == n.word))?;
         Some(first.context.clone())
     }
 
@@ -180,14 +180,14 @@ impl HostEvents {
         context: Option<&str>,
         sink: &mut Sink,
     ) -> Option<Ref> {
-        let Some(event) = self.events.iter().find(|e| e.name == name.text) else {
+        let Some(event) = self.events.iter().find(|e| e.name == name.word) else {
             sink.error(
                 "unknown-event",
                 name.span,
-                format!("there is no event `{}`", name.text),
+                format!("there is no event `{}`", name.word),
                 |d| {
                     d.label("expected an event that some call makes")
-                        .did_you_mean(&name.text, self.events.iter().map(|e| e.name.as_str()))
+                        .did_you_mean(&name.word, self.events.iter().map(|e| e.name.as_str()))
                 },
             );
             return None;
@@ -199,7 +199,7 @@ impl HostEvents {
             sink.error(
                 "null-event",
                 name.span,
-                format!("`{}` is not an event yet", name.text),
+                format!("`{}` is not an event yet", name.word),
                 |d| {
                     d.label("used before the call that makes it")
                         .also(event.span, "made here")
@@ -211,7 +211,7 @@ impl HostEvents {
             return None;
         }
         if let Some(context) = context.filter(|c| *c != event.context) {
-            let message = format!("`{}` is an event of another context", name.text);
+            let message = format!("`{}` is an event of another context", name.word);
             sink.error("other-context", name.span, message, |d| {
                 d.label(format!(
                     "of `{}`; expected one of `{context}`",

@@ -127,14 +127,14 @@ impl Misuse<'_> {
     /// the event.
     fn own_event(&mut self, request: &Request) {
         let Some(event) = &request.event else { return };
-        let Some(wait) = request.waits.iter().find(|w| w.text == event.text) else {
+        let Some(wait) = request.waits.iter().find(|w| w.word == event.word) else {
             return;
         };
         let made = event.span;
         self.error(
             "null-event",
             wait.span,
-            format!("`{}` is not an event yet", wait.text),
+            format!("`{}` is not an event yet", wait.word),
             |d| {
                 d.label("used before the call that makes it")
                     .also(made, "made here")
@@ -194,7 +194,7 @@ impl Misuse<'_> {
         let Some(word) = request.words.first() else {
             return;
         };
-        let (from, to) = match word.text.as_str() {
+        let (from, to) = match word.word.as_str() {
             "cudaMemcpyHostToHost" => (true, true),
             "cudaMemcpyHostToDevice" => (true, false),
             "cudaMemcpyDeviceToHost" => (false, true),
@@ -209,7 +209,7 @@ impl Misuse<'_> {
             }
             let message = format!(
                 "this memory belongs to a GPU, and `{}` needs memory of the host",
-                word.text
+                word.word
             );
             let kind = word.span;
             self.error("wrong-operand", span, message, |d| {
@@ -292,7 +292,7 @@ impl Misuse<'_> {
             let Some(event) = &request.event else {
                 continue;
             };
-            let Some(before) = first.iter().find(|f| f.text == event.text) else {
+            let Some(before) = first.iter().find(|f| f.word == event.word) else {
                 first.push(event);
                 continue;
             };
@@ -300,7 +300,7 @@ impl Misuse<'_> {
             self.error(
                 "set-twice",
                 event.span,
-                format!("the user event `{}` is set twice", event.text),
+                format!("the user event `{}` is set twice", event.word),
                 |d| {
                     d.label("expected it to be set once")
                         .also(before, "set here, too")
@@ -329,7 +329,7 @@ impl Misuse<'_> {
                     let writes = request
                         .words
                         .iter()
-                        .any(|w| w.text.starts_with("CL_MAP_WRITE"));
+                        .any(|w| w.word.starts_with("CL_MAP_WRITE"));
                     let other = open
                         .iter()
                         .find(|o| o.0 == memory && o.2 && writes)

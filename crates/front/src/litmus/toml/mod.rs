@@ -22,7 +22,7 @@ use super::reading::{Form, Reading, of_two};
 use crate::document::{self, Value, span_of};
 use crate::isa::clike::Unit;
 use crate::isa::ptx::PtxEnv;
-use diag::{MappedText, Sink, Span};
+use diag::{MappedText, Sink, Span, one_line};
 use program::litmus::{LitmusTest, MAX_BOUND, Prop, Quantifier};
 use program::options::{OPTIONS, Row, Setting};
 
@@ -57,8 +57,7 @@ pub(super) fn read_as(sink: &mut Sink, only: Option<&str>, reading: Reading) -> 
         return Vec::new();
     };
     let root = document.get_ref();
-    let top = Span::new(0, file.text.find('\n').unwrap_or(file.text.len()));
-    document::table(root, top, keys::TEST, None, "a test", sink);
+    document::table(root, file.top(), keys::TEST, None, "a test", sink);
     let template = Template::new(root, &file.text, sink);
     let choices = template.choices(sink);
     let matrices = match only {
@@ -219,8 +218,7 @@ pub(super) fn forms(sink: &mut Sink) -> Vec<Form> {
     let Some(kernel) = kernel.filter(|_| alone) else {
         return Vec::new();
     };
-    let top = Span::new(0, file.text.find('\n').unwrap_or(file.text.len()));
-    document::table(root, top, keys::TEST, None, "a test", sink);
+    document::table(root, file.top(), keys::TEST, None, "a test", sink);
     if let Some(value) = kernel.get("cluster") {
         sink.error(
             "unsupported-cluster",
@@ -462,9 +460,8 @@ impl TestReader<'_, '_> {
             condition,
             condition_span: (condition_text.as_ref())
                 .map_or(Span::default(), |t| t.span(0..t.as_str().len())),
-            condition_text: condition_text.map_or(String::new(), |t: MappedText| {
-                t.as_str().split_whitespace().collect::<Vec<_>>().join(" ")
-            }),
+            condition_text: condition_text
+                .map_or(String::new(), |t: MappedText| one_line(t.as_str())),
             quantifier,
             filter,
             observe,

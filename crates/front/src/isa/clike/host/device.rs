@@ -35,7 +35,7 @@ impl Lowering<'_, '_> {
         }
         if let Some(known) = STREAMS.iter().find(|s| **s == word) {
             request.words.push(Name {
-                text: (*known).to_string(),
+                word: (*known).to_string(),
                 span: self.unit.text.span(range),
             });
             return Ok(true);

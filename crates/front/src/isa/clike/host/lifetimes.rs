@@ -23,11 +23,11 @@ impl Lowering<'_, '_> {
             (Does::Release, _) => all
                 .lanes
                 .extend(request.lane.map(|lane| (lane, request.span))),
-            (Does::RetainEvent, Some(event)) => all.retained.push(event.text.clone()),
+            (Does::RetainEvent, Some(event)) => all.retained.push(event.word.clone()),
             (Does::ReleaseEvent, Some(event)) => {
-                match all.retained.iter().position(|r| *r == event.text) {
+                match all.retained.iter().position(|r| *r == event.word) {
                     Some(n) => drop(all.retained.remove(n)),
-                    None => all.events.push((event.text.clone(), request.span)),
+                    None => all.events.push((event.word.clone(), request.span)),
                 }
             }
             _ => {}
@@ -63,7 +63,7 @@ impl Lowering<'_, '_> {
     /// Reports an event that was released before.
     pub(super) fn event_lives(&mut self, event: &Name, arg: &Arg) -> Result<(), Wrong> {
         let all = &self.host.lifetimes.events;
-        let Some(span) = all.iter().find(|e| e.0 == event.text).map(|e| e.1) else {
+        let Some(span) = all.iter().find(|e| e.0 == event.word).map(|e| e.1) else {
             return Ok(());
         };
         let note = match self.runtime() {
@@ -74,7 +74,7 @@ impl Lowering<'_, '_> {
                 "an event that is not valid is an error (OpenCL API, clReleaseEvent: CL_INVALID_EVENT)"
             }
         };
-        self.host_gone(arg, format!("the event `{}`", event.text), span, note)
+        self.host_gone(arg, format!("the event `{}`", event.word), span, note)
     }
 
     fn host_gone(&mut self, arg: &Arg, what: String, span: Span, note: &str) -> Result<(), Wrong> {

@@ -237,9 +237,8 @@ impl Lowering<'_, '_> {
     }
 
     pub(super) fn host_name(&self, range: &Range<usize>) -> Name {
-        let text = self.str(range).trim_start_matches('&').trim().to_string();
         Name {
-            text,
+            word: self.str(range).trim_start_matches('&').trim().to_string(),
             span: self.unit.text.span(range.clone()),
         }
     }

@@ -32,7 +32,7 @@ pub struct Names {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     /// The name as written.
-    pub text: String,
+    pub word: String,
     /// The place of the name.
     pub span: Span,
 }

@@ -232,7 +232,7 @@ impl Lowering<'_, '_> {
             return Ok(false);
         };
         let names = self.host_names();
-        if self.runtime() == Some(Runtime::Cuda) && !names.events.contains(&name.text) {
+        if self.runtime() == Some(Runtime::Cuda) && !names.events.contains(&name.word) {
             self.host_unknown(&arg.range(), "event", &names.events);
             return Err(Wrong);
         }
@@ -367,7 +367,7 @@ impl Lowering<'_, '_> {
             return Ok(false);
         };
         let name = self.host_name(range);
-        let Some(Binding::Register(variable)) = self.scopes.find(&name.text) else {
+        let Some(Binding::Register(variable)) = self.scopes.find(&name.word) else {
             return self.host_wrong(
                 arg,
                 self.cannot_stand(arg),
