@@ -38,6 +38,7 @@ fn essence(test: &LitmusTest) -> String {
         instr.span = Default::default();
         instr.line = 0.into();
         instr.text.clear();
+        instr.assembly = None;
     }
     format!(
         "{program:#?}\n{:?}\n{:?}\n{:?}",
