@@ -5,8 +5,8 @@ use diag::{Diagnostic, SourceFile, SourceLine};
 use program::Dialect;
 use program::words::SCOPES;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Element, Expr, InstrId, LocId, Op, Place,
-    RegId, Scope, Tag, Tags, Thread, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, InstrId, LocId, Op, Place, RegId,
+    Scope, Tag, Tags, Thread, Ty, Update,
 };
 
 fn access(tags: &[Tag], scope: Option<Scope>) -> Access {
