@@ -400,25 +400,21 @@ impl Alphabet {
 
     /// All threads in one group.
     pub fn together(&self, threads: usize) -> Vec<Place> {
-        vec![self.place(|_| 0); threads]
+        vec![self.place(0); threads]
     }
 
     /// Each thread alone in a group at all levels.
     pub fn apart(&self, threads: usize) -> Vec<Place> {
-        (0..threads as u32)
-            .map(|t| self.place(|level| if self.levels.contains(&level) { t } else { 0 }))
-            .collect()
+        (0..threads as u32).map(|t| self.place(t)).collect()
     }
 
-    fn place(&self, group: impl Fn(Scope) -> u32) -> Place {
-        let cluster = self
-            .levels
-            .contains(&Scope::Cluster)
-            .then(|| group(Scope::Cluster));
-        Place {
-            cluster,
-            ..Place::device(group(Scope::Gpu), group(Scope::Cta))
+    /// A place in the group of that number at every level.
+    fn place(&self, group: u32) -> Place {
+        let mut place = Place::device(0, 0);
+        for &level in &self.levels {
+            place.set_group(level, Some(group));
         }
+        place
     }
 
     /// All placements of threads in groups, those with separate groups first.
@@ -430,11 +426,7 @@ impl Alphabet {
                 groupings(threads).into_iter().filter_map(move |groups| {
                     let mut places = places.clone();
                     for (place, group) in places.iter_mut().zip(groups) {
-                        match level {
-                            Scope::Gpu => place.gpu = group,
-                            Scope::Cluster => place.cluster = Some(group),
-                            _ => place.cta = group,
-                        }
+                        place.set_group(level, Some(group));
                     }
                     // A group number denotes one group within each wider group, so one numbering is
                     // enough.

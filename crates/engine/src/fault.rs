@@ -22,7 +22,6 @@ use cat::model::ir::{Model, NodeId, NodeOp, TestEffect};
 use cat::model::words::words;
 use cat::rel::Rel;
 use program::memory::CellId;
-use program::tags::SCOPE_TAGS;
 use program::{Dialect, Place, Scope, Tag};
 use verdict::{Fault, FaultEvent, RacingPair};
 
@@ -479,10 +478,7 @@ fn odd_tags(event: &Event, other: &Event) -> Vec<String> {
     if let Some(scope) = event.scope
         && other.scope != event.scope
     {
-        let tag = SCOPE_TAGS
-            .iter()
-            .rfind(|t| t.1 == scope)
-            .map_or("", |t| t.0);
+        let tag = scope.row().sets.last().unwrap_or(&"");
         odd.push(format!("the scope `{tag}`"));
     }
     odd

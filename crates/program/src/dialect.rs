@@ -8,8 +8,7 @@ use std::fmt;
 
 use crate::Scope;
 use crate::strength::ALL_FLAGS;
-use crate::tags::scope_suffix;
-use crate::words::{CUDA_SCOPES, OPENCL_SCOPES, ORDERS, Order, PTX_ORDERS, PTX_SCOPES};
+use crate::words::{ORDERS, Order, PTX_ORDERS};
 use crate::writing::{self, Writing};
 
 /// The language in which a test is written.
@@ -173,6 +172,33 @@ const fn level(scope: Scope, noun: &'static str, key: &'static str) -> ScopeLeve
 
 const CLUSTER: ScopeLevel = level(Scope::Cluster, "cluster", "cluster");
 const WARP: ScopeLevel = level(Scope::Warp, "warp", "warp");
+
+/// Scopes of PTX.
+pub const PTX_SCOPES: &[(&str, Scope)] = &[
+    (".cta", Scope::Cta),
+    (".cluster", Scope::Cluster),
+    (".gpu", Scope::Gpu),
+    (".sys", Scope::Sys),
+];
+
+/// Scopes of OpenCL C. The first one is only for image fences.
+pub const OPENCL_SCOPES: &[(&str, Scope)] = &[
+    ("memory_scope_work_item", Scope::Thread),
+    ("memory_scope_sub_group", Scope::Warp),
+    ("memory_scope_work_group", Scope::Cta),
+    ("memory_scope_device", Scope::Gpu),
+    ("memory_scope_all_svm_devices", Scope::Sys),
+    ("memory_scope_all_devices", Scope::Sys),
+];
+
+/// Scopes of CUDA C++. The cluster scope comes from the compiler's builtins.
+pub const CUDA_SCOPES: &[(&str, Scope)] = &[
+    ("thread_scope_thread", Scope::Thread),
+    ("thread_scope_block", Scope::Cta),
+    ("thread_scope_cluster", Scope::Cluster),
+    ("thread_scope_device", Scope::Gpu),
+    ("thread_scope_system", Scope::Sys),
+];
 
 /// C11 lacks all optional capabilities. The other rows start from it and state their additions.
 const C: DialectRow = DialectRow {
@@ -366,7 +392,7 @@ impl DialectRow {
     /// A scope as written in the dialect; in PTX's spelling if the dialect lacks the scope.
     pub fn scope_word(&self, scope: Scope) -> String {
         let own = self.scopes.iter().find(|s| s.1 == scope);
-        own.map_or_else(|| scope_suffix(scope), |s| s.0.to_owned())
+        own.map_or_else(|| scope.suffix(), |s| s.0.to_owned())
     }
 
     /// A scope for messages: its word without the prefix that all scopes share.

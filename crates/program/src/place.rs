@@ -29,6 +29,173 @@ pub enum Scope {
     Sys,
 }
 
+/// The names of a scope.
+#[derive(Debug)]
+pub struct ScopeRow {
+    /// The scope.
+    pub scope: Scope,
+    /// Its name in files of mappings and costs; empty: they do not speak of it.
+    pub name: &'static str,
+    /// The noun for it in reports of the executor.
+    pub noun: &'static str,
+    /// The sets of operations with this scope in models, PTX's name first.
+    pub sets: &'static [&'static str],
+    /// The relation between threads of one group in models: PTX's, and that of OpenCL and Vulkan.
+    pub groups: [Option<GroupRelation>; 2],
+}
+
+/// A relation between the threads of one group.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupRelation {
+    /// Its name in models.
+    pub name: &'static str,
+    /// One line about it.
+    pub doc: &'static str,
+    /// Clauses for a pair in it, and for another pair.
+    pub says: [&'static str; 2],
+}
+
+const fn relation(
+    name: &'static str,
+    doc: &'static str,
+    says: [&'static str; 2],
+) -> Option<GroupRelation> {
+    Some(GroupRelation { name, doc, says })
+}
+
+/// All scopes, in order.
+pub const SCOPE_ROWS: &[ScopeRow] = &[
+    ScopeRow {
+        scope: Scope::Thread,
+        name: "thread",
+        noun: "thread's own",
+        sets: &["WI"],
+        groups: [None; 2],
+    },
+    ScopeRow {
+        scope: Scope::Warp,
+        name: "warp",
+        noun: "warp",
+        sets: &["WARP", "SG"],
+        groups: [
+            relation(
+                "swarp",
+                "threads of one warp (sub-group)",
+                [
+                    "both threads are in one warp",
+                    "their threads are in different warps",
+                ],
+            ),
+            relation(
+                "ssg",
+                "threads of one sub-group",
+                [
+                    "both are in one sub-group",
+                    "they are in different sub-groups",
+                ],
+            ),
+        ],
+    },
+    ScopeRow {
+        scope: Scope::Cta,
+        name: "cta",
+        noun: "block",
+        sets: &["CTA", "WG"],
+        groups: [
+            relation(
+                "scta",
+                "threads of one CTA (work-group)",
+                [
+                    "both threads are in one CTA",
+                    "their threads are in different CTAs",
+                ],
+            ),
+            relation(
+                "swg",
+                "threads of one work-group",
+                [
+                    "both are in one work-group",
+                    "they are in different work-groups",
+                ],
+            ),
+        ],
+    },
+    ScopeRow {
+        scope: Scope::Cluster,
+        name: "cluster",
+        noun: "cluster",
+        sets: &["CLUSTER"],
+        groups: [
+            relation(
+                "scluster",
+                "threads of one cluster",
+                [
+                    "both threads are in one cluster",
+                    "their threads are in different clusters",
+                ],
+            ),
+            None,
+        ],
+    },
+    ScopeRow {
+        scope: Scope::QueueFamily,
+        name: "",
+        noun: "queue-family",
+        sets: &["QF"],
+        groups: [
+            None,
+            relation(
+                "sqf",
+                "threads of one queue family",
+                [
+                    "both are in one queue family",
+                    "they are in different queue families",
+                ],
+            ),
+        ],
+    },
+    ScopeRow {
+        scope: Scope::Gpu,
+        name: "gpu",
+        noun: "device",
+        sets: &["GPU", "DV"],
+        groups: [
+            relation(
+                "sgpu",
+                "threads of one GPU (device), and of one memory synchronization domain",
+                [
+                    "both threads are on one GPU",
+                    "their threads are not of one GPU",
+                ],
+            ),
+            relation(
+                "sdv",
+                "threads of one device",
+                ["both are on one device", "they are on different devices"],
+            ),
+        ],
+    },
+    ScopeRow {
+        scope: Scope::Sys,
+        name: "sys",
+        noun: "system",
+        sets: &["SYS", "ALL"],
+        groups: [None; 2],
+    },
+];
+
+impl Scope {
+    /// The row of the scope.
+    pub fn row(self) -> &'static ScopeRow {
+        &SCOPE_ROWS[self as usize]
+    }
+
+    /// A scope as PTX writes it: `.gpu`.
+    pub fn suffix(self) -> String {
+        format!(".{}", self.row().sets[0].to_lowercase())
+    }
+}
+
 /// The place of a thread: its group's number at each level of the scope tree.
 ///
 /// `cta` numbers are relative to their GPU, `warp` numbers to their CTA.
@@ -86,6 +253,18 @@ impl Place {
             Scope::Cta => Some(self.cta),
             Scope::Warp => self.warp,
             Scope::Thread | Scope::Sys => None,
+        }
+    }
+
+    /// Sets the number of the thread's group at a level; `None`: the test does not name it.
+    pub fn set_group(&mut self, level: Scope, number: Option<u32>) {
+        match level {
+            Scope::Gpu => self.gpu = number.unwrap_or(0),
+            Scope::QueueFamily => self.queue_family = number.unwrap_or(0),
+            Scope::Cluster => self.cluster = number,
+            Scope::Cta => self.cta = number.unwrap_or(0),
+            Scope::Warp => self.warp = number,
+            Scope::Thread | Scope::Sys => {}
         }
     }
 
@@ -254,5 +433,17 @@ impl GroupSeat {
 impl Default for GroupSeat {
     fn default() -> GroupSeat {
         GroupSeat::ALONE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SCOPE_ROWS;
+
+    #[test]
+    fn rows_are_in_order() {
+        for (number, row) in SCOPE_ROWS.iter().enumerate() {
+            assert_eq!(row.scope as usize, number, "{row:?}");
+        }
     }
 }

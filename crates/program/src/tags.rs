@@ -171,30 +171,6 @@ impl Tag {
     }
 }
 
-/// Tags for an operation's [`super::Scope`]. An event has the PTX, OpenCL and Vulkan names of its
-/// scope's level.
-pub const SCOPE_TAGS: &[(&str, super::Scope)] = &[
-    ("WI", super::Scope::Thread),
-    ("WARP", super::Scope::Warp),
-    ("SG", super::Scope::Warp),
-    ("CTA", super::Scope::Cta),
-    ("WG", super::Scope::Cta),
-    ("CLUSTER", super::Scope::Cluster),
-    ("QF", super::Scope::QueueFamily),
-    ("GPU", super::Scope::Gpu),
-    ("DV", super::Scope::Gpu),
-    ("SYS", super::Scope::Sys),
-    ("ALL", super::Scope::Sys),
-];
-
-/// A scope as PTX writes it: `.gpu`.
-pub fn scope_suffix(scope: super::Scope) -> String {
-    SCOPE_TAGS
-        .iter()
-        .find(|t| t.1 == scope)
-        .map_or(String::new(), |t| format!(".{}", t.0.to_lowercase()))
-}
-
 /// A set of tags.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Tags(u64);

@@ -1,8 +1,8 @@
 //! The words of the dialects for memory orders, scopes and fence flags, and the orders that each
 //! kind of operation may have.
 
-use crate::Scope;
-use crate::Tag;
+use crate::place::SCOPE_ROWS;
+use crate::{Scope, Tag};
 
 /// A memory order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,41 +116,24 @@ pub const OF_OTHERS: &[Order] = &[
 ];
 
 /// Scopes, as files of mappings and costs name them. Vulkan's queue family is not among them.
-pub const SCOPES: &[(&str, Scope)] = &[
-    ("thread", Scope::Thread),
-    ("warp", Scope::Warp),
-    ("cta", Scope::Cta),
-    ("cluster", Scope::Cluster),
-    ("gpu", Scope::Gpu),
-    ("sys", Scope::Sys),
-];
+pub const SCOPES: &[(&str, Scope)] = NAMED.0.split_at(NAMED.1).0;
 
-/// Scopes of PTX.
-pub const PTX_SCOPES: &[(&str, Scope)] = &[
-    (".cta", Scope::Cta),
-    (".cluster", Scope::Cluster),
-    (".gpu", Scope::Gpu),
-    (".sys", Scope::Sys),
-];
-
-/// Scopes of OpenCL C. The first one is only for image fences.
-pub const OPENCL_SCOPES: &[(&str, Scope)] = &[
-    ("memory_scope_work_item", Scope::Thread),
-    ("memory_scope_sub_group", Scope::Warp),
-    ("memory_scope_work_group", Scope::Cta),
-    ("memory_scope_device", Scope::Gpu),
-    ("memory_scope_all_svm_devices", Scope::Sys),
-    ("memory_scope_all_devices", Scope::Sys),
-];
-
-/// Scopes of CUDA C++. The cluster scope comes from the compiler's builtins.
-pub const CUDA_SCOPES: &[(&str, Scope)] = &[
-    ("thread_scope_thread", Scope::Thread),
-    ("thread_scope_block", Scope::Cta),
-    ("thread_scope_cluster", Scope::Cluster),
-    ("thread_scope_device", Scope::Gpu),
-    ("thread_scope_system", Scope::Sys),
-];
+/// The scopes with a name, in front, and their number.
+const NAMED: (&[(&str, Scope)], usize) = {
+    const ALL: ([(&str, Scope); SCOPE_ROWS.len()], usize) = {
+        let mut all = [("", Scope::Thread); SCOPE_ROWS.len()];
+        let (mut row, mut count) = (0, 0);
+        while row < SCOPE_ROWS.len() {
+            if !SCOPE_ROWS[row].name.is_empty() {
+                all[count] = (SCOPE_ROWS[row].name, SCOPE_ROWS[row].scope);
+                count += 1;
+            }
+            row += 1;
+        }
+        (all, count)
+    };
+    (&ALL.0, ALL.1)
+};
 
 /// Fence flags by name, with their tags. Images have no formal model.
 pub const FLAGS: &[(&str, Option<Tag>)] = &[

@@ -1,23 +1,12 @@
 //! Finds the threads that share a group, at every level of the scope tree.
 
-use program::{Program, Scope};
-
-/// Every scope, in order: its index here is its number.
-const SCOPES: [Scope; 7] = [
-    Scope::Thread,
-    Scope::Warp,
-    Scope::Cta,
-    Scope::Cluster,
-    Scope::QueueFamily,
-    Scope::Gpu,
-    Scope::Sys,
-];
+use program::{Program, SCOPE_ROWS, Scope};
 
 /// The groups of a program. The first thread of a group identifies it.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     /// By thread and scope: the first thread of its group.
-    first: Vec<[usize; SCOPES.len()]>,
+    first: Vec<[usize; SCOPE_ROWS.len()]>,
     /// By scope and first thread: the members of the group.
     pub(super) members: Vec<Vec<Vec<usize>>>,
 }
@@ -27,9 +16,9 @@ impl Groups {
     /// place.
     pub(super) fn new(program: &Program, own: usize) -> Groups {
         let n = program.threads.len();
-        let mut first = vec![[0; SCOPES.len()]; n];
-        let mut members = vec![vec![Vec::new(); n]; SCOPES.len()];
-        for (s, &scope) in SCOPES.iter().enumerate() {
+        let mut first = vec![[0; SCOPE_ROWS.len()]; n];
+        let mut members = vec![vec![Vec::new(); n]; SCOPE_ROWS.len()];
+        for (s, scope) in SCOPE_ROWS.iter().map(|row| row.scope).enumerate() {
             let mut known: Vec<usize> = Vec::new();
             for (t, row) in first.iter_mut().enumerate() {
                 let place = &program.threads[t].place;
@@ -61,17 +50,5 @@ impl Groups {
     /// The first thread of a thread's group.
     pub(super) fn of(&self, thread: usize, scope: Scope) -> usize {
         self.first[thread][scope as usize]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scopes_are_numbered_as_listed() {
-        for (i, scope) in SCOPES.into_iter().enumerate() {
-            assert_eq!(scope as usize, i);
-        }
     }
 }

@@ -9,7 +9,7 @@ use std::hash::Hasher;
 
 use program::litmus::LitmusTest;
 use program::memory::Memory;
-use program::{Program, Register};
+use program::{Program, Register, SCOPE_ROWS, Scope};
 
 use super::fingerprint::Hasher128;
 
@@ -22,6 +22,16 @@ pub fn identity(test: &LitmusTest) -> String {
     }
     format!("{:032x}", hash.value())
 }
+
+/// The levels with a fixed place in the line of a thread. Others follow where a test names them, so
+/// that a new level leaves the identity of older tests alone.
+const IN_LINE: [Scope; 5] = [
+    Scope::Gpu,
+    Scope::QueueFamily,
+    Scope::Cluster,
+    Scope::Cta,
+    Scope::Warp,
+];
 
 /// Lines with the language, each memory cell, and for each thread its place, the initial values of
 /// its registers and its code as written.
@@ -41,10 +51,17 @@ fn lines(program: &Program) -> Vec<String> {
         // 0 means none.
         let [cluster, warp] = [p.cluster, p.warp].map(|n| n.map_or(0, |n| u64::from(n) + 1));
         let (host, cooperative) = (u8::from(p.host), u8::from(p.cooperative));
-        lines.push(format!(
+        let mut line = format!(
             "thread {} {} {cluster} {} {warp} {} {} {host} {cooperative}",
             p.gpu, p.queue_family, p.cta, p.domain, p.kernel
-        ));
+        );
+        let others = SCOPE_ROWS
+            .iter()
+            .filter(|row| !IN_LINE.contains(&row.scope));
+        for number in others.filter_map(|row| p.group(row.scope)) {
+            line += &format!(" {number}");
+        }
+        lines.push(line);
         let init = |r: &Register| memory.show(program, memory.initial(program, &r.init, Some(id)));
         lines.extend(
             thread

@@ -16,9 +16,10 @@ use crate::kernel::{
     ThreadSelection, body, slots, unbuilt,
 };
 use crate::launch::{APART, FINISHED, KernelObject, KernelShape, STRESSED};
+use program::dialect::OPENCL_SCOPES;
 use program::litmus::LitmusTest;
 use program::strength;
-use program::words::{FLAGS, OPENCL_SCOPES, Order};
+use program::words::{FLAGS, Order};
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, Dialect, EventKind, Expr, Op, Scope, Tag,
     Tags, ThreadId, Ty, Update,

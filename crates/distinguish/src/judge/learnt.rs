@@ -26,7 +26,7 @@ use front::mapping::Mapping;
 use program::EventKind;
 use program::litmus::LitmusTest;
 use program::options::Setting;
-use program::{Place, Scope};
+use program::{Place, SCOPE_ROWS, Scope, ScopeRow};
 
 /// A model, and the way in which it judges programs of a dialect.
 #[derive(Clone, Copy, Debug)]
@@ -100,14 +100,6 @@ const RELATIONS: &[(&str, PositionRelation)] = &[
     ("ctrl", PositionRelation::Control),
     ("syncbar", PositionRelation::Meeting),
     ("sr", PositionRelation::Inclusion),
-    ("swarp", PositionRelation::Group(Scope::Warp)),
-    ("ssg", PositionRelation::Group(Scope::Warp)),
-    ("scta", PositionRelation::Group(Scope::Cta)),
-    ("swg", PositionRelation::Group(Scope::Cta)),
-    ("scluster", PositionRelation::Group(Scope::Cluster)),
-    ("sqf", PositionRelation::Group(Scope::QueueFamily)),
-    ("sgpu", PositionRelation::Group(Scope::Gpu)),
-    ("sdv", PositionRelation::Group(Scope::Gpu)),
     ("one-gpu", PositionRelation::OneGpu),
     ("skernel", PositionRelation::Kernel),
     ("asw", PositionRelation::Initial),
@@ -367,7 +359,11 @@ fn relation_bits(
     count: usize,
     examples: &[Example<'_>],
 ) -> Option<TypeSet> {
-    let relation = RELATIONS.iter().find(|r| r.0 == name).map(|r| r.1);
+    let of_group = |row: &&ScopeRow| row.groups.iter().flatten().any(|of| of.name == name);
+    let group = SCOPE_ROWS.iter().find(of_group);
+    let relation = group
+        .map(|row| PositionRelation::Group(row.scope))
+        .or_else(|| RELATIONS.iter().find(|r| r.0 == name).map(|r| r.1));
     if relation.is_none() && !is_empty {
         return None;
     }
@@ -481,15 +477,7 @@ fn example(
 
 /// The groups that two threads share.
 pub(super) fn groups(p: &Place, q: &Place) -> Vec<bool> {
-    let scopes = [
-        Scope::Warp,
-        Scope::Cta,
-        Scope::Cluster,
-        Scope::QueueFamily,
-        Scope::Gpu,
-        Scope::Sys,
-    ];
-    let shared = scopes.iter().map(|scope| p.same(q, *scope));
+    let shared = SCOPE_ROWS[1..].iter().map(|row| p.same(q, row.scope));
     shared
         .chain([p.same_gpu(q), p.kernel == q.kernel])
         .collect()

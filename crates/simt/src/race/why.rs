@@ -150,16 +150,8 @@ fn scope(code: &Code, t: usize, scope: Scope, u: usize) -> Option<String> {
     if code.holds(t, scope, u) {
         return None;
     }
-    let name = match scope {
-        Scope::Thread => "the thread's own scope",
-        Scope::Warp => "the warp scope",
-        Scope::Cta => "the block scope",
-        Scope::Cluster => "the cluster scope",
-        Scope::QueueFamily => "the queue-family scope",
-        Scope::Gpu => "the device scope",
-        Scope::Sys => "the system scope",
-    };
-    Some(format!("{name} of {}", code.program.threads[t].name))
+    let (noun, thread) = (scope.row().noun, &code.program.threads[t].name);
+    Some(format!("the {noun} scope of {thread}"))
 }
 
 fn at(code: &Code, thread: usize, instr: usize) -> String {

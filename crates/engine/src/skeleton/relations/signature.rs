@@ -30,10 +30,10 @@ use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
 use cat::rel::{EventId, EventSet};
 use program::dialect::Convergence;
 use program::options::{OPTIONS, Setting};
-use program::tags::{SCOPE_TAGS, Speakers, TAGS, TagRow};
+use program::tags::{Speakers, TAGS, TagRow};
 use program::{
-    ATTRIBUTES, Barrier, BarrierAction, BarrierNaming, Class, EVENT_SETS, EventKind, Op, Program,
-    Scope, Tag,
+    ATTRIBUTES, Barrier, BarrierAction, BarrierNaming, Class, EVENT_SETS, EventKind, GroupRelation,
+    Op, Program, SCOPE_ROWS, Scope, Tag,
 };
 
 /// A base set or relation.
@@ -466,12 +466,12 @@ fn sets() -> Vec<BaseRow> {
         );
     }
     rows.extend(TAGS.iter().map(tag));
-    rows.extend(SCOPE_TAGS.iter().map(|&(name, scope)| {
-        set(
-            name,
-            "operations of this scope",
-            events(move |_, e| e.scope == Some(scope)),
-        )
+    rows.extend(SCOPE_ROWS.iter().flat_map(|row| {
+        let of_scope = move |name| {
+            let build = events(move |_, e| e.scope == Some(row.scope));
+            set(name, "operations of this scope", build)
+        };
+        row.sets.iter().copied().map(of_scope)
     }));
     // Tags of other dialects are sets without members. A dialect with such events lists the tag in
     // `TAGS`.
@@ -701,7 +701,7 @@ fn relations() -> Vec<BaseRow> {
             }),*]
         };
     }
-    rows! {
+    let mut rows = rows! {
         ProgramOrder "po" = relation(|sk, _| BaseRel::fixed(sk.program_order().clone())) =>
          "program order",
             "{a} comes before {b} in its thread", "{a} does not come before {b} in program order";
@@ -740,29 +740,18 @@ fn relations() -> Vec<BaseRow> {
         Inclusion "sr" = pairs(includes) => "each event's scope includes the other's thread",
             "each one's scope includes the other's thread", "one's scope does not include the \
             other's thread";
-        None "swarp" = group(Scope::Warp) => "threads of one warp (sub-group)",
-            "both threads are in one warp", "their threads are in different warps";
-        None "scta" = group(Scope::Cta) => "threads of one CTA (work-group)",
-            "both threads are in one CTA", "their threads are in different CTAs";
-        None "scluster" = group(Scope::Cluster) => "threads of one cluster",
-            "both threads are in one cluster", "their threads are in different clusters";
-        None "sgpu" = group(Scope::Gpu) => "threads of one GPU (device), and of one memory \
-        synchronization domain",
-            "both threads are on one GPU", "their threads are not of one GPU";
+    };
+    rows.extend(groups(0));
+    rows.extend(rows! {
         None "one-gpu" =
             threads(|sk, a, b| {
                 a == b || sk.program.thread(a).place.same_gpu(&sk.program.thread(b).place)
             }) =>
             "threads on one GPU, whatever their memory synchronization domains",
             "both threads are on one GPU", "their threads are on different GPUs";
-        None "ssg" = group(Scope::Warp) => "threads of one sub-group",
-            "both are in one sub-group", "they are in different sub-groups";
-        None "swg" = group(Scope::Cta) => "threads of one work-group",
-            "both are in one work-group", "they are in different work-groups";
-        None "sqf" = group(Scope::QueueFamily) => "threads of one queue family",
-            "both are in one queue family", "they are in different queue families";
-        None "sdv" = group(Scope::Gpu) => "threads of one device",
-            "both are on one device", "they are on different devices";
+    });
+    rows.extend(groups(1));
+    rows.extend(rows! {
         None "skernel" = threads(|sk, a, b| sk.program.same_kernel(a, b)) =>
             "OpenCL: work-items of one kernel instance that the host enqueued, and of its \
             descendants",
@@ -909,5 +898,21 @@ fn relations() -> Vec<BaseRow> {
         None "asw" = pairs(|_, a, b| a.kind == EventKind::Init && b.thread.is_some()) =>
             "additional synchronises-with: initial writes before every event of a thread",
             "{a} comes before all threads start", "{a} is not an initial write";
-    }
+    });
+    rows
+}
+
+/// The relations between threads of one group, under PTX's names (0) or others (1).
+fn groups(names: usize) -> impl Iterator<Item = BaseRow> {
+    SCOPE_ROWS.iter().filter_map(move |row| {
+        let GroupRelation { name, doc, says } = row.groups[names]?;
+        Some(BaseRow {
+            name,
+            doc,
+            says: says.map(str::to_owned),
+            role: BaseRole::None,
+            build: group(row.scope),
+            needs: NOTHING,
+        })
+    })
 }

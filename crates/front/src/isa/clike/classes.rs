@@ -8,7 +8,7 @@
 //!   they allow.
 
 use super::words::{bare, type_named};
-use program::words::CUDA_SCOPES;
+use program::dialect::CUDA_SCOPES;
 use program::{Class, Scope, Ty, mbarrier};
 
 /// The largest count of a latch, and of a semaphore without a maximum in its type.

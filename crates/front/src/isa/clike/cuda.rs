@@ -13,7 +13,8 @@ use super::cuda_calls::{FLAG_METHODS, METHODS};
 use super::lower::Lowering;
 use super::scope::{Atomic, Binding};
 use super::types::{Qualified, Type, Value};
-use program::words::{CUDA_SCOPES, Order};
+use program::dialect::CUDA_SCOPES;
+use program::words::Order;
 use program::{BinOp, Class, Expr, LocId, Op, Scope, Update};
 
 impl Lowering<'_, '_> {

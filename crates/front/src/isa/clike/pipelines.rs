@@ -24,7 +24,7 @@ use super::lower::Lowering;
 use super::ptx_forms::plain;
 use super::scope::{Atomic, Binding, Pipeline, PipelineState, SharedPipeline, ThreadGroup};
 use super::types::{Enumeration, Qualified, Type, Value};
-use program::words::CUDA_SCOPES;
+use program::dialect::CUDA_SCOPES;
 use program::{
     Access, BarrierAction, BinOp, Class, CmpOp, Expr, Op, RegId, Scope, Tag, Tags, Ty, Update,
 };

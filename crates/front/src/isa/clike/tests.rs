@@ -769,12 +769,12 @@ fn deep_and_long_input_is_refused_without_harm() {
 
 #[test]
 fn scopes_have_all_their_names() {
-    for (name, scope) in program::words::OPENCL_SCOPES {
+    for (name, scope) in program::dialect::OPENCL_SCOPES {
         let code = format!("atomic_store_explicit(x, 1, memory_order_relaxed, {name});");
         assert_eq!(lowered(Dialect::OpenCl, &code), format!("W.RLX@{scope:?}"));
     }
     assert!(
-        program::words::OPENCL_SCOPES
+        program::dialect::OPENCL_SCOPES
             .iter()
             .any(|s| s.1 == Scope::Sys)
     );

@@ -15,7 +15,7 @@ use crate::litmus::fronts::Front;
 use crate::litmus::places::{MAX_THREADS, special_registers};
 use crate::litmus::reading::Reading;
 use diag::Span;
-use program::{Dialect, Init, Place, Scope};
+use program::{Dialect, Init, Place, SCOPE_ROWS, Scope};
 
 impl TestReader<'_, '_> {
     /// The threads of the kernel, followed by the listed ones.
@@ -170,9 +170,13 @@ impl TestReader<'_, '_> {
         number: usize,
         choice: &TemplateChoice,
     ) -> Place {
-        let mut group = |level| self.count(table, &Dialect::keys(level), choice);
-        let (gpu, queue_family) = (group(Scope::Gpu), group(Scope::QueueFamily));
-        let (cta, cluster, warp) = (group(Scope::Cta), group(Scope::Cluster), group(Scope::Warp));
+        let mut place = Place::device(0, 0);
+        let mut is_placed = false;
+        for level in SCOPE_ROWS.iter().rev().map(|row| row.scope) {
+            let number = self.count(table, &Dialect::keys(level), choice);
+            is_placed |= number.is_some();
+            place.set_group(level, number);
+        }
         let domain = self.count(table, &["domain"], choice);
         let kernel = self.count(table, &["kernel"], choice);
         if let (Some(value), true) = (table.get("kernel"), !Front::of(dialect).ranges) {
@@ -186,11 +190,7 @@ impl TestReader<'_, '_> {
             .get("host")
             .and_then(|v| v.get_ref().as_bool())
             .unwrap_or(false);
-        if host
-            && [gpu, queue_family, cta, cluster, warp, domain, kernel]
-                .iter()
-                .any(Option::is_some)
-        {
+        if host && (is_placed || domain.is_some() || kernel.is_some()) {
             let span = table.get("host").map_or(Span::default(), span_of);
             self.sink.error(
                 "conflicting-keys",
@@ -202,19 +202,15 @@ impl TestReader<'_, '_> {
         // A host thread gets a separate device, with a number far above those that tests use.
         let own_device = u32::MAX - u32::try_from(number).unwrap_or(0);
         Place {
-            gpu: if host { own_device } else { gpu.unwrap_or(0) },
-            queue_family: queue_family.unwrap_or(0),
-            cluster,
-            cta: cta.unwrap_or(0),
-            warp,
+            gpu: if host { own_device } else { place.gpu },
             domain: domain.unwrap_or(0),
             kernel: kernel.unwrap_or(0),
             host,
-            cooperative: false,
             launched: table
                 .get("launched")
                 .and_then(|v| v.get_ref().as_bool())
                 .unwrap_or(false),
+            ..place
         }
     }
 
