@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use super::args::{AdviseArgs, DenyAdvice};
 use super::decide::{self, Decided};
 use super::defect;
-use super::plan::{self, Ask, Question, Unit};
+use super::plan::{self, Question, Unit};
 use super::run::Run;
 use super::settings::Settings;
 use super::terminal::Terminal;
@@ -25,7 +25,8 @@ use report::{
 };
 use stop::Spent;
 use verdict::{Property, Reason};
-use why::advice::{self, Advice, Asked, Costs, Goal, How, Part, Solution, Without};
+use why::Ask;
+use why::advice::{self, Advice, Asked, Costs, How, Part, Solution, Without};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> u8 {
@@ -41,7 +42,7 @@ struct AdviceGroup<'a> {
 #[derive(Clone)]
 struct UnitGoals<'a> {
     unit: &'a Unit<'a>,
-    goals: Vec<Goal>,
+    goals: Vec<Ask>,
 }
 
 fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
@@ -136,40 +137,40 @@ fn groups<'a>(units: &'a [Unit<'a>]) -> Vec<Vec<&'a Unit<'a>>> {
 /// The goals: the expectations that a right program meets. Without expectations, the condition must
 /// not happen, or, quantified by `forall`, must. With `repair`, outcomes that are expected to go
 /// wrong must not happen.
-fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
+fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Ask> {
     let expectation = unit.source.expect.get(&unit.model.label);
     if expectation.is_some_and(|e| e.known.is_some()) {
         return Vec::new();
     }
-    let goal = |question: &Question| match (&question.ask, question.expected) {
-        (
+    let goal = |question: &Question| {
+        let expected = question.expected;
+        let (ask, is_goal) = match question.ask {
             Ask::Reachability {
                 prop: Some(_),
                 negate,
-            },
-            expected,
-        ) => {
-            let right = match expected {
-                Some("allowed") => repair,
-                Some(_) => true,
-                None => expectation.is_none() || repair,
-            };
-            right.then_some(Goal::Never { negate: *negate })
-        }
-        (Ask::Race, Some(expected)) => {
-            (repair || expected == "race-free").then_some(Goal::RaceFree)
-        }
-        (Ask::Undefined, Some(expected)) => {
-            (repair || expected == "defined").then_some(Goal::Defined)
-        }
-        _ => None,
+            } => {
+                let right = match expected {
+                    Some("allowed") => repair,
+                    Some(_) => true,
+                    None => expectation.is_none() || repair,
+                };
+                (Ask::Reachability { prop: None, negate }, right)
+            }
+            Ask::Race | Ask::Undefined => {
+                let ask = question.ask.clone();
+                let right = expected.is_some_and(|e| repair || e == ask.goal());
+                (ask, right)
+            }
+            _ => return None,
+        };
+        is_goal.then_some(ask)
     };
-    let mut goals: Vec<Goal> = unit.questions.iter().filter_map(goal).collect();
+    let mut goals: Vec<Ask> = unit.questions.iter().filter_map(goal).collect();
     // If a test expects no more than a race, its condition must not hold either.
     let asks = unit
         .questions
         .iter()
-        .any(|q| q.property == Property::Reachability);
+        .any(|q| q.property() == Property::Reachability);
     if repair && !asks && unit.source.condition.is_some() {
         let own = plan::own_condition(unit.source, &unit.model.label);
         goals.extend(goal(&own));
@@ -206,7 +207,7 @@ fn judge(group: &AdviceGroup<'_>, settings: &Settings, costs: &Costs) -> Decided
         Ok(found) => {
             // The goals that the program had anyway.
             for (number, goal) in &found.kept {
-                wanted[*number].goals.push(*goal);
+                wanted[*number].goals.push(goal.clone());
             }
             tell_search(&mut told, &found, &wanted);
             if let Some(solution) = found.found {
@@ -279,7 +280,7 @@ fn tell_search(told: &mut AdviceReport, found: &Advice, wanted: &[UnitGoals<'_>]
     for UnitGoals { unit, goals } in wanted {
         let keeps = goals.iter().map(|goal| {
             let (test, model) = (unit.source.name.clone(), unit.model.label.clone());
-            (test, model, goal.word())
+            (test, model, goal.goal())
         });
         told.keeps.extend(keeps);
     }
@@ -382,13 +383,8 @@ fn confirmed(
             |of: &&UnitGoals<'_>| of.unit.source.name == test.name && of.unit.model.label == *label;
         let goals = wanted.iter().find(is_old).map_or(&[][..], |of| &of.goals);
         let goal_of = |question: &Question| {
-            let is = |goal: &&Goal| match question.property {
-                Property::Reachability => matches!(goal, Goal::Never { .. }),
-                Property::Race => **goal == Goal::RaceFree,
-                Property::Undefined => **goal == Goal::Defined,
-                _ => false,
-            };
-            goals.iter().find(is)
+            let property = question.property();
+            goals.iter().find(|goal| goal.property() == property)
         };
         let mut questions = plan::expectations(test, label, true);
         questions.retain(|q| goal_of(q).is_some() || q.expected == Some("terminates"));
@@ -412,14 +408,14 @@ fn confirmed(
         for (question, line) in unit.questions.iter().zip(&answered.results) {
             let said = |line: &AnswerLine| line.answer.verdict.word().to_owned();
             let kept = match goal_of(question) {
-                Some(Goal::Never { .. }) => said(line) == "forbidden",
-                Some(goal) => said(line) == goal.word(),
+                Some(Ask::Reachability { .. }) => said(line) == "forbidden",
+                Some(goal) => said(line) == goal.goal(),
                 None => line.met() != Some(false),
             };
             if !kept {
                 lost.push(format!(
                     "{} ({} under {label})",
-                    question.property, test.name
+                    question.property(), test.name
                 ));
             }
         }

@@ -3,14 +3,13 @@
 use std::slice;
 
 use super::args::AskArgs;
-use super::plan::{self, Ask, Question};
+use super::plan::{self, Question};
 use super::run::Run;
 use super::terminal::Terminal;
 use super::{decide, seams};
 use diag::Diagnostic;
 use program::litmus::LitmusTest;
 use report::{ReportFormat, ReportSubject};
-use verdict::Property;
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &AskArgs, terminal: &Terminal) -> u8 {
@@ -54,15 +53,6 @@ pub(super) fn question(
         }
         return Ok(vec![plan::own_condition(test, model)]);
     };
-    Ok(vec![Question {
-        property: Property::Reachability,
-        ask: Ask::Reachability {
-            prop: Some(seams::parse_prop(test, text)?),
-            negate: false,
-        },
-        quantifier: "exists",
-        proposition: text.trim().to_owned(),
-        expected: None,
-        axiom: None,
-    }])
+    let prop = seams::parse_prop(test, text)?;
+    Ok(vec![Question::of_outcome(prop, text.trim().to_owned())])
 }

@@ -4,7 +4,7 @@ use super::args::{CompareArgs, QuestionArgs};
 use super::decide::{self, Decided};
 use super::load::File;
 use super::panics;
-use super::plan::{self, Ask, Asked, Question, Unit};
+use super::plan::{self, Asked, Question, Unit};
 use super::run::Run;
 use super::settings::Settings;
 use super::terminal::Terminal;
@@ -12,7 +12,8 @@ use diag::Diagnostic;
 use front::mapping::Mapping;
 use program::litmus::{LitmusTest, Quantifier, Reachability};
 use report::{Column, Comparison, ReportSubject};
-use verdict::{Finding, Property, Relation};
+use verdict::{Finding, Relation};
+use why::Ask;
 use why::difference::{self, Means, Side};
 
 /// Runs it; returns the exit code.
@@ -152,21 +153,11 @@ pub(super) fn questions(test: &LitmusTest, model: &str) -> Vec<Question> {
             ..own
         };
     }
-    let other = |property, ask| {
-        let (quantifier, proposition) = (own.quantifier, String::new());
-        Question {
-            property,
-            ask,
-            quantifier,
-            proposition,
-            expected: None,
-            axiom: None,
-        }
-    };
-    let (race, undefined) = (
-        other(Property::Race, Ask::Race),
-        other(Property::Undefined, Ask::Undefined),
-    );
+    let quantifier = own.quantifier;
+    let [race, undefined] = [Ask::Race, Ask::Undefined].map(|ask| Question {
+        quantifier,
+        ..Question::new(test, ask, None)
+    });
     vec![Question { axiom: None, ..own }, race, undefined]
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::cache::Cache;
 use super::defect::{self, Defect};
 use super::every_launch::{self, EveryLaunch};
-use super::plan::{self, Ask, Question, Unit};
+use super::plan::{self, Question, Unit};
 use super::settings::Settings;
 use super::{kernels, panics, seams};
 use cat::model::ir::{Model, TestEffect};
@@ -23,7 +23,7 @@ use verdict::{
     Answer, Definedness, EXECUTOR, Explanation, Fault, Outcomes, PARAMETRIC, Property, Reason,
     Remedy, Unwritten, Verdict, as_prop,
 };
-use why::Session;
+use why::{Ask, Session};
 
 /// The results of one unit.
 pub(super) struct Decided<R> {
@@ -140,7 +140,7 @@ fn lines(
         let Timed { answer, ms, shown } = timed;
         let Some(answer) = answer else { continue };
         if let Some(text) = &answer.defect {
-            let about = question.property.to_string();
+            let about = question.property().to_string();
             decided.defects.push(defect::record(
                 &unit.test,
                 &unit.model,
@@ -149,7 +149,7 @@ fn lines(
                 settings,
             ));
         }
-        let of_condition = expectation.filter(|_| question.property == Property::Reachability);
+        let of_condition = expectation.filter(|_| question.property() == Property::Reachability);
         let (expected, reading) =
             readings(unit, settings, question.expected, &answer, of_condition);
         decided.results.push(AnswerLine {
@@ -157,13 +157,13 @@ fn lines(
             test: unit.test.name.clone(),
             site: plan::site(&unit.test, &unit.model.label),
             model: unit.model.request.clone(),
-            property: question.property.clone(),
+            property: question.property(),
             quantifier: question.quantifier,
             proposition: question.proposition.clone(),
             expected,
             reading,
             mapping: unit.mapping.map(|m| m.name()),
-            settings: told_settings(unit, settings, &question.property),
+            settings: told_settings(unit, settings, &question.property()),
             values: Vec::new(),
             known: None,
             mentions_undefined,
@@ -292,7 +292,7 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> Answers {
             }
             if let Some(reason) = &unit.refused {
                 let wanted =
-                    question.property == Property::Reachability || question.expected.is_some();
+                    question.property() == Property::Reachability || question.expected.is_some();
                 return wanted.then(|| undecided(settings, reason.clone()));
             }
             if let Ask::Liveness(progress) = question.ask {
@@ -334,7 +334,7 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> Answers {
                 return answer;
             };
             answer.map(|mut answer| {
-                let again = |other: &mut Session<'_>| answered(other, question);
+                let again = |other: &mut Session<'_>| other.decide(&question.ask);
                 answer.dependences = session.dependences(&answer.verdict, again);
                 answer.vacuous =
                     matches!(question.ask, Ask::Reachability { .. }) && session.is_vacuous(&answer);
@@ -713,7 +713,7 @@ pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -
 /// `None` if the model has no such property and no expectation names it.
 fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> Option<Answer> {
     let start = Instant::now();
-    let answer = answered(session, question);
+    let answer = session.decide(&question.ask);
     match &question.ask {
         Ask::Reachability { .. } => {
             answer.map(|answer| with_definedness(answer, session, settings, start))
@@ -730,36 +730,6 @@ fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> O
                 .map(|_| session.never_undefined().unwrap_or_else(nothing))
         }),
     }
-}
-
-/// The answer itself; `None` if the model has no such property.
-fn answered(session: &mut Session<'_>, question: &Question) -> Option<Answer> {
-    match &question.ask {
-        Ask::Reachability { prop, negate } => Some(session.reachability(prop.as_ref(), *negate)),
-        Ask::Race => session.race(),
-        Ask::Undefined => session.undefined(),
-        Ask::Misuse => match session.misuse() {
-            Some(answer) if answer.verdict == Verdict::Defined => session.undefined(),
-            answer => answer,
-        },
-        Ask::Divergence => session.undefined().map(divergence),
-        Ask::Liveness(_) => unreachable!("liveness has its own skeleton and function"),
-    }
-}
-
-/// Of an answer about undefined behaviour, whether it is a barrier that threads miss.
-fn divergence(answer: Answer) -> Answer {
-    let is_it = |fault: &Fault| fault.relation.contains("diverg");
-    let verdict = match &answer.verdict {
-        Verdict::Undefined if answer.fault.as_deref().is_some_and(is_it) => Verdict::Divergent,
-        Verdict::Defined => Verdict::Uniform,
-        Verdict::Undefined => {
-            let why = "something else in the program is undefined".to_owned();
-            Verdict::Undecided(Reason::NotProved(why))
-        }
-        other => other.clone(),
-    };
-    Answer { verdict, ..answer }
 }
 
 /// Whether the program is defined, in the time that remains to an answer begun at `start`.

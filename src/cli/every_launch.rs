@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::args::{CheckArgs, FormatArg, LaunchArg};
 use super::exit::Events;
 use super::paths;
-use super::plan::{Ask, Question, Unit};
+use super::plan::{Question, Unit};
 use super::seams;
 use super::settings::Settings;
 use super::terminal::Terminal;
@@ -21,6 +21,7 @@ use parametric::{Answer, Kernel, Limits, Property, Sizes, decide_for};
 use program::Dialect;
 use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
 use verdict::{Change, Launches, Need, PARAMETRIC, Reach, Reason, Remedy, Verdict, Where};
+use why::Ask;
 
 /// The time for a proof about a launch; to extend it to every launch; and to look for a race.
 const PROOF: Duration = Duration::from_secs(4);

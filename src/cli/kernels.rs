@@ -27,7 +27,7 @@ const LONGEST: Duration = Duration::from_millis(400);
 
 /// Whether it is a failure if the program races, is undefined or hangs.
 pub(super) fn denies(unit: &Unit<'_>, question: &Question, settings: &Settings) -> bool {
-    let race = question.property == Property::Race;
+    let race = question.property() == Property::Race;
     // In PTX, a race is information.
     let defined = unit.test.program.dialect == Dialect::Ptx && race;
     (unit.source.launch.is_some() && !defined) || (settings.deny_race && race)
@@ -44,7 +44,7 @@ pub(super) fn mistaken_reads(
     let Some(launch) = &unit.source.launch else {
         return reads.clone();
     };
-    if question.property != Property::Race || answer.verdict != Verdict::RaceFree {
+    if question.property() != Property::Race || answer.verdict != Verdict::RaceFree {
         return Vec::new();
     }
     let object = |memory: &str| memory.split(['[', '.']).next().unwrap_or("").to_owned();
@@ -78,7 +78,7 @@ pub(super) fn told(
     let test = shown.unwrap_or(unit.source);
     let launch = test.launch.as_ref()?;
     let kernel = Told { unit, test, launch };
-    let mut found = match (&question.property, &answer.verdict) {
+    let mut found = match (&question.property(), &answer.verdict) {
         (Property::Race, Verdict::Racy) => kernel.races(answer),
         (Property::Undefined, Verdict::Undefined) | (Property::Divergence, Verdict::Divergent) => {
             let fault = answer.fault.iter().filter(|fault| !fault.race);

@@ -22,6 +22,7 @@ use program::Dialect;
 use program::litmus::{LitmusTest, Prop, Quantifier, Reachability};
 use report::FileSite;
 use verdict::Property;
+use why::Ask;
 
 /// One test under one model: its questions share a session.
 pub(super) struct Unit<'a> {
@@ -44,12 +45,10 @@ pub(super) struct Unit<'a> {
     pub place: usize,
 }
 
-/// One question about a property.
+/// One question, with the words of its result line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
-    /// The property.
-    pub property: Property,
-    /// The form of the question.
+    /// The question.
     pub ask: Ask,
     /// For the result line.
     pub quantifier: &'static str,
@@ -61,42 +60,50 @@ pub(super) struct Question {
     pub axiom: Option<String>,
 }
 
-/// The form of a question.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ask {
-    /// Can the proposition hold (`negate`: fail)?
-    Reachability {
-        /// `None`: any complete execution.
-        prop: Option<Prop>,
-        /// Whether the question is about a violation.
-        negate: bool,
-    },
-    /// Is there a race? If the model has no race flag: no question, unless there is an expectation.
-    Race,
-    /// A flag other than the race flag is raised.
-    Undefined,
-    /// The same, and where it is another thing than a race, that is told.
-    Misuse,
-    /// Can threads of a block part before a barrier?
-    Divergence,
-    /// Does every execution end that is fair under the progress model?
-    Liveness(ProgressModel),
+/// Turns a question about a test into the same one about the lowered test.
+fn translate(ask: &mut Ask, via: Option<&Mapping>) {
+    if let (
+        Ask::Reachability {
+            prop: Some(prop), ..
+        },
+        Some(via),
+    ) = (ask, via)
+        && let Ok(meant) = via.meant(prop)
+    {
+        // If that fails, the test was not lowered either, and gets no question.
+        *prop = meant;
+    }
 }
 
-impl Ask {
-    /// Turns a question about a test into the same one about the lowered test.
-    fn translate(&mut self, via: Option<&Mapping>) {
-        if let (
-            Ask::Reachability {
-                prop: Some(prop), ..
-            },
-            Some(via),
-        ) = (self, via)
-            && let Ok(meant) = via.meant(prop)
-        {
-            // If that fails, the test was not lowered either, and gets no question.
-            *prop = meant;
+impl Question {
+    /// A question about anything but an outcome.
+    pub(super) fn new(test: &LitmusTest, ask: Ask, expected: Option<&'static str>) -> Question {
+        Question {
+            ask,
+            quantifier: test.quantifier.name(),
+            proposition: String::new(),
+            expected,
+            axiom: None,
         }
+    }
+
+    /// Whether an outcome is allowed.
+    pub(super) fn of_outcome(prop: Prop, text: String) -> Question {
+        Question {
+            ask: Ask::Reachability {
+                prop: Some(prop),
+                negate: false,
+            },
+            quantifier: "exists",
+            proposition: text,
+            expected: None,
+            axiom: None,
+        }
+    }
+
+    /// The property that it is about.
+    pub(super) fn property(&self) -> Property {
+        self.ask.property()
     }
 }
 
@@ -179,7 +186,7 @@ pub(super) fn plan<'a>(
                 match questions(test, &unit.model.label) {
                     Ok(mut questions) => {
                         for question in &mut questions {
-                            question.ask.translate(unit.mapping);
+                            translate(&mut question.ask, unit.mapping);
                         }
                         planner.plan.units.push(Unit { questions, ..unit });
                     }
@@ -311,14 +318,7 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
         return of_kernel(test);
     }
     let mut questions = Vec::new();
-    let question = |property, ask, expected| Question {
-        property,
-        ask,
-        quantifier: test.quantifier.name(),
-        proposition: String::new(),
-        expected,
-        axiom: None,
-    };
+    let question = |ask, expected| Question::new(test, ask, expected);
     let others = expectation.race.is_some()
         || expectation.undefined.is_some()
         || !expectation.liveness.is_empty();
@@ -329,24 +329,19 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
         let expected = expectation
             .race
             .map(|racy| if racy { "racy" } else { "race-free" });
-        questions.push(question(Property::Race, Ask::Race, expected));
+        questions.push(question(Ask::Race, expected));
     }
     if let Some(undefined) = expectation.undefined {
         let expected = if undefined { "undefined" } else { "defined" };
-        questions.push(question(
-            Property::Undefined,
-            Ask::Undefined,
-            Some(expected),
-        ));
+        questions.push(question(Ask::Undefined, Some(expected)));
     } else if all {
-        questions.push(question(Property::Undefined, Ask::Undefined, None));
+        questions.push(question(Ask::Undefined, None));
     }
     for progress in ProgressModel::ALL {
         let expected = expectation.liveness.get(progress.name());
         if all || expected.is_some() {
             let expected = expected.map(|&hangs| if hangs { "hangs" } else { "terminates" });
-            let property = Property::Liveness(progress.name().to_owned());
-            questions.push(question(property, Ask::Liveness(progress), expected));
+            questions.push(question(Ask::Liveness(progress), expected));
         }
     }
     questions
@@ -355,32 +350,14 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
 /// What is asked of a kernel of a source file, where nothing else is said: whether it races, whether
 /// anything else in it is undefined, such as a barrier that some threads miss, and whether it ends.
 pub(super) fn of_kernel(test: &LitmusTest) -> Vec<Question> {
-    let liveness = Property::Liveness(ProgressModel::Fair.name().to_owned());
-    let all = [
-        (Property::Race, Ask::Race),
-        (Property::Undefined, Ask::Misuse),
-        (liveness, Ask::Liveness(ProgressModel::Fair)),
-    ];
-    let all = all.into_iter();
-    all.map(|(property, ask)| of_itself(test, property, ask))
-        .collect()
+    [Ask::Race, Ask::Misuse, Ask::Liveness(ProgressModel::Fair)]
+        .map(|ask| Question::new(test, ask, None))
+        .into()
 }
 
 /// The question whether threads of a block of a kernel can part before a barrier.
 pub(super) fn of_barriers(test: &LitmusTest) -> Question {
-    of_itself(test, Property::Divergence, Ask::Divergence)
-}
-
-/// A question about a kernel of which nothing is expected.
-fn of_itself(test: &LitmusTest, property: Property, ask: Ask) -> Question {
-    Question {
-        property,
-        ask,
-        quantifier: test.quantifier.name(),
-        proposition: String::new(),
-        expected: None,
-        axiom: None,
-    }
+    Question::new(test, Ask::Divergence, None)
 }
 
 /// The place of a test's expectation of a model; else its condition, else its beginning.
@@ -406,7 +383,6 @@ pub(super) fn own_condition(test: &LitmusTest, model: &str) -> Question {
         _ => test.quantifier,
     };
     Question {
-        property: Property::Reachability,
         ask: Ask::Reachability {
             prop: test.condition.clone(),
             negate: quantifier == Quantifier::ForAll,
@@ -456,7 +432,7 @@ mod tests {
     fn asked(test: &LitmusTest, all: bool) -> Vec<(String, Option<&'static str>)> {
         expectations(test, "ptx", all)
             .into_iter()
-            .map(|q| (q.property.to_string(), q.expected))
+            .map(|q| (q.property().to_string(), q.expected))
             .collect()
     }
 

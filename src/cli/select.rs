@@ -160,7 +160,7 @@ impl Selection {
                 unit.path,
                 &unit.test.name,
                 &unit.model.request,
-                &question.property,
+                &question.property(),
             )
         };
         self.filter

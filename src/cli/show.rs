@@ -279,10 +279,10 @@ fn question(
         return ask::question(test, model, Some(outcome));
     }
     let all = plan::expectations(test, model, true);
-    let known: Vec<String> = all.iter().map(|q| q.property.to_string()).collect();
+    let known: Vec<String> = all.iter().map(|q| q.property().to_string()).collect();
     let found: Vec<_> = all
         .into_iter()
-        .filter(|q| q.property.to_string() == args.property)
+        .filter(|q| q.property().to_string() == args.property)
         .collect();
     if found.is_empty() {
         let message = format!("there is no property `{}`", args.property);

@@ -25,4 +25,4 @@ mod search;
 pub mod session;
 mod written;
 
-pub use session::Session;
+pub use session::{Ask, Session};

@@ -157,7 +157,7 @@ impl Filter {
                 ),
                 FilterKey::Dialect => is(unit.source.program.dialect.name()),
                 FilterKey::Model => is(&unit.model.label),
-                FilterKey::Property => question.and_then(|q| is(&q.property.to_string())),
+                FilterKey::Property => question.and_then(|q| is(&q.property().to_string())),
                 FilterKey::Expected => question.and_then(|q| is(q.expected.unwrap_or(NOTHING))),
                 FilterKey::Verdict => verdict.and_then(is),
             }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use super::super::decide::{self, Also, Decided};
-use super::super::plan::{Ask, Question, Unit};
+use super::super::plan::{Question, Unit};
 use super::super::run::Run;
 use super::super::seams;
 use super::super::settings::Settings;
@@ -94,7 +94,7 @@ fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<ModelAnswers> {
     let about_outcomes = unit
         .questions
         .iter()
-        .all(|q| q.property == Property::Reachability);
+        .all(|q| q.property() == Property::Reachability);
     let mut said = ModelAnswers {
         asked,
         table: None,
@@ -112,17 +112,8 @@ fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<ModelAnswers> {
             .map(|o| &o.state);
         let questions = states.filter(|s| !s.is_empty()).filter_map(|state| {
             let text = verdict::as_prop(state);
-            Some(Question {
-                property: Property::Reachability,
-                ask: Ask::Reachability {
-                    prop: Some(seams::parse_prop(&unit.test, &text).ok()?),
-                    negate: false,
-                },
-                quantifier: "exists",
-                proposition: text,
-                expected: None,
-                axiom: None,
-            })
+            let prop = seams::parse_prop(&unit.test, &text).ok()?;
+            Some(Question::of_outcome(prop, text))
         });
         let each = Unit {
             path: unit.path,

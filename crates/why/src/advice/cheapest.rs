@@ -39,7 +39,7 @@ pub(super) struct Space<'s, D> {
 impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s, D> {
     pub(super) fn new(choices: &'s [Choice], search: Search<'s, D>) -> Self {
         let below = |choice: &Choice| -> Vec<u64> {
-            let options = 0..choice.texts.len();
+            let options = 0..choice.costs.len();
             let bits = |b: usize| {
                 options
                     .clone()
@@ -61,14 +61,14 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
 
     /// The setting as written.
     pub(super) fn written(&self) -> Setting {
-        self.choices.iter().map(|choice| choice.written).collect()
+        self.choices.iter().map(|choice| choice.knob.written()).collect()
     }
 
     /// All options, as bits.
     pub(super) fn everything(&self) -> Vec<u64> {
         self.choices
             .iter()
-            .map(|choice| u64::MAX >> (64 - choice.texts.len()))
+            .map(|choice| u64::MAX >> (64 - choice.costs.len()))
             .collect()
     }
 
@@ -76,7 +76,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
     pub(super) fn no_weaker(&self) -> Vec<u64> {
         let of = |(below, choice): (&Vec<u64>, &Choice)| {
             (0..below.len())
-                .filter(|o| below[*o] >> choice.written & 1 == 1)
+                .filter(|o| below[*o] >> choice.knob.written() & 1 == 1)
                 .map(|o| 1 << o)
                 .sum()
         };
@@ -175,9 +175,9 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
     /// The cheapest remaining option of each choice; among equally cheap ones, the written one.
     fn pick(&self, allowed: &[u64]) -> Setting {
         let of = |(choice, bits): (&Choice, &u64)| {
-            let left = (0..choice.texts.len()).filter(|o| bits >> o & 1 == 1);
-            left.min_by_key(|o| (choice.costs[*o], *o != choice.written, *o))
-                .unwrap_or(choice.written)
+            let left = (0..choice.costs.len()).filter(|o| bits >> o & 1 == 1);
+            left.min_by_key(|o| (choice.costs[*o], *o != choice.knob.written(), *o))
+                .unwrap_or(choice.knob.written())
         };
         self.choices.iter().zip(allowed).map(of).collect()
     }

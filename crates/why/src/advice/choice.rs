@@ -57,20 +57,15 @@ impl Stand {
 /// The options for one place.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
-    /// Its options as levels, in no order.
+    /// Its options as levels, in no order. It is at its instructions; for an absent fence, at the
+    /// place where it would be.
     pub(super) knob: Knob,
-    /// The text that each option puts in.
-    pub(super) texts: Vec<Vec<Splice>>,
     /// By option: the strengths of the instructions that it concerns.
     stands: Vec<Vec<Stand>>,
     /// By option: its cost.
     pub(super) costs: Vec<u64>,
-    /// The written option.
-    pub(super) written: usize,
     /// The number of the test that has its instructions.
     pub(super) test: usize,
-    /// Its instructions; for an absent fence, the place where it would be.
-    spots: Vec<Spot>,
 }
 
 impl Choice {
@@ -87,16 +82,17 @@ impl Choice {
             }
         }
         let written = texts.iter().position(Vec::is_empty).unwrap_or(written);
-        let knob = Knob::of_texts(&spots, texts.clone(), written);
-        (texts.len() > 1).then_some(Choice {
-            knob,
-            texts,
+        (texts.len() > 1).then(|| Choice {
+            knob: Knob::of_texts(&spots, texts, written),
             stands,
             costs,
-            written,
             test: 0,
-            spots,
         })
+    }
+
+    /// The changes of the text that all options make.
+    fn splices(&self) -> impl Iterator<Item = &Splice> {
+        (0..self.costs.len()).flat_map(|option| self.knob.splices(option))
     }
 
     /// Whether an option is no stronger than another one.
@@ -107,7 +103,7 @@ impl Choice {
 
     /// Its place in the text.
     fn key(&self) -> Option<Span> {
-        self.texts.iter().flatten().map(|splice| splice.span).min()
+        self.splices().map(|splice| splice.span).min()
     }
 
     /// An option in words, with its line and threads.
@@ -115,7 +111,7 @@ impl Choice {
         let program = &test.program;
         let text = &test.file.text;
         let one = |spot: &Spot| instr(program, *spot);
-        let mut names: Vec<ThreadId> = self.spots.iter().map(|spot| spot.0).collect();
+        let mut names: Vec<ThreadId> = self.knob.spots().map(|spot| spot.0).collect();
         names.sort_unstable();
         names.dedup();
         let name = |t: &ThreadId| program.thread(*t).name.as_str();
@@ -134,12 +130,7 @@ impl Choice {
             diag::one_line(&(new + &text[at..(span.end as usize).max(at)]))
         };
         // An absent fence.
-        if let Some(put_in) = self
-            .texts
-            .iter()
-            .flatten()
-            .find(|s| s.span.range().is_empty())
-        {
+        if let Some(put_in) = self.splices().find(|s| s.span.range().is_empty()) {
             let at = put_in.span.start;
             let behind = |spot: &&Spot| one(spot).span.start >= at && one(spot).op.is_visible();
             let all: Vec<Spot> = spots(program)
@@ -152,7 +143,9 @@ impl Choice {
             let (line, before) = next.map_or((0.into(), ""), |spot| {
                 (one(spot).line.clone(), one(spot).text.as_str())
             });
-            let fence = self.texts[option]
+            let fence = self
+                .knob
+                .splices(option)
                 .first()
                 .map_or("", |s| s.text.trim().trim_end_matches(';').trim());
             let fence = if fence.is_empty() {
@@ -162,13 +155,11 @@ impl Choice {
             };
             return (format!("{fence} before `{before}`"), line, threads);
         }
-        let Some(first) = self.spots.first().map(one) else {
+        let Some(first) = self.knob.instr(program) else {
             return (String::new(), 0.into(), threads);
         };
         let span = self
-            .texts
-            .iter()
-            .flatten()
+            .splices()
             .fold(first.span, |all, splice| all.to(splice.span));
         // A change of several lines, such as a scope in a declaration, is named line by line.
         let mut pieces = vec![span];
@@ -181,9 +172,7 @@ impl Choice {
                 Span::new(start, end)
             };
             pieces = self
-                .texts
-                .iter()
-                .flatten()
+                .splices()
                 .map(|splice| line(splice.span))
                 .chain([line(first.span)])
                 .collect();
@@ -193,14 +182,16 @@ impl Choice {
         let said = |option: usize, piece: &Span| {
             let within =
                 |splice: &&Splice| piece.start <= splice.span.start && splice.span.end <= piece.end;
-            let splices: Vec<Splice> = self.texts[option].iter().filter(within).cloned().collect();
+            let splices = self.knob.splices(option).iter();
+            let splices: Vec<Splice> = splices.filter(within).cloned().collect();
             whole(&splices, *piece)
                 .trim_end_matches(';')
                 .trim_end()
                 .to_owned()
         };
-        let is_changed = |piece: &&Span| said(option, piece) != said(self.written, piece);
-        let shown: Vec<&Span> = match option == self.written {
+        let written = self.knob.written();
+        let is_changed = |piece: &&Span| said(option, piece) != said(written, piece);
+        let shown: Vec<&Span> = match option == written {
             true => pieces.iter().collect(),
             false => pieces.iter().filter(is_changed).collect(),
         };
@@ -211,9 +202,9 @@ impl Choice {
                 .filter(|said| !said.is_empty());
             pieces.collect::<Vec<_>>().join("` and `")
         };
-        let (own, new) = (all(self.written), all(option));
+        let (own, new) = (all(written), all(option));
         let says = match new.as_str() {
-            _ if option == self.written => format!("`{own}`"),
+            _ if option == written => format!("`{own}`"),
             "" => format!("no `{own}`"),
             new => format!("`{new}` in place of `{own}`"),
         };
@@ -241,7 +232,7 @@ pub(super) fn choices(tests: &[&LitmusTest], costs: &Costs) -> (Vec<Choice>, u64
             }
         }
     }
-    all.retain(|choice| choice.texts.len() > 1);
+    all.retain(|choice| choice.costs.len() > 1);
     all.sort_by_key(Choice::key);
     // Instructions that the text has once cost once.
     let at = |test: &LitmusTest| spots(&test.program).collect::<Vec<Spot>>();
@@ -255,19 +246,20 @@ pub(super) fn choices(tests: &[&LitmusTest], costs: &Costs) -> (Vec<Choice>, u64
 impl Choice {
     /// Keeps the options that both have, for the instructions of both.
     fn merge(&mut self, other: &Choice) {
-        let options = (0..self.texts.len()).filter_map(|i| {
-            let j = other.texts.iter().position(|text| *text == self.texts[i])?;
+        let options = (0..self.costs.len()).filter_map(|i| {
+            let text = self.knob.splices(i);
+            let j = (0..other.costs.len()).find(|j| other.knob.splices(*j) == text)?;
             let stands = [self.stands[i].clone(), other.stands[j].clone()].concat();
-            Some((self.texts[i].clone(), stands, self.costs[i]))
+            Some((text.to_vec(), stands, self.costs[i]))
         });
-        if let Some(merged) = Choice::new(self.spots.clone(), options.collect()) {
+        if let Some(merged) = Choice::new(self.knob.spots().collect(), options.collect()) {
             *self = Choice {
                 test: self.test,
                 ..merged
             };
         } else {
             // Only the written option is left.
-            self.texts.truncate(1);
+            self.costs.truncate(1);
         }
     }
 }
@@ -542,7 +534,7 @@ fn assembly(test: &LitmusTest, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
     }
     let chosen: Vec<Spot> = choices
         .iter()
-        .flat_map(|choice| choice.spots.clone())
+        .flat_map(|choice| choice.knob.spots())
         .collect();
     // Fences in front of accesses.
     for at in sites_of(program, &|instr| instr.op.is_access()) {
@@ -654,7 +646,7 @@ fn spelled(test: &LitmusTest, source: &Source<'_>, scopes: &[Scope], costs: &Cos
     }
     let chosen: Vec<Spot> = choices
         .iter()
-        .flat_map(|choice| choice.spots.clone())
+        .flat_map(|choice| choice.knob.spots())
         .collect();
     // A fence between two accesses is one fence, at whatever place between them.
     let mut between: Vec<Vec<(ThreadId, usize)>> = Vec::new();
@@ -662,11 +654,11 @@ fn spelled(test: &LitmusTest, source: &Source<'_>, scopes: &[Scope], costs: &Cos
         let Some(choice) = put_in(test, span, texts, &chosen, costs) else {
             continue;
         };
-        let place = |spot: &Spot| {
+        let place = |spot: Spot| {
             let code = program.thread(spot.0).code.iter().take(spot.1);
             (spot.0, code.filter(|i| i.op.is_visible()).count())
         };
-        let place: Vec<_> = choice.spots.iter().map(place).collect();
+        let place: Vec<_> = choice.knob.spots().map(place).collect();
         if !between.contains(&place) {
             between.push(place);
             choices.push(choice);

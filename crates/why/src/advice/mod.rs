@@ -7,7 +7,7 @@
 //! | `cheapest` | the cheapest setting that holds |
 //!
 //! # Invariants
-//! - Each proposal was decided: it keeps every [`Goal`], and with any choice one step weaker, some
+//! - Each proposal was decided: it keeps every goal, and with any choice one step weaker, some
 //!   goal fails.
 //! - "Nothing is cheaper" assumes that stronger orders, wider scopes and more fences never lose a
 //!   goal. For models without this property ([`Advice::least`]), advice claims the first point
@@ -37,7 +37,7 @@ use verdict::{Reason, Remedy, Verdict};
 
 use crate::knobs::{Changes, Knob};
 use crate::search::{GivenUp, Search, Setting};
-use crate::session::{Session, Shown};
+use crate::session::{Ask, Session, Shown};
 use cheapest::Space;
 use choice::{Choice, choices, makes_another};
 
@@ -52,32 +52,6 @@ const CHOICES: usize = 60;
 /// The number of failing executions that are tried in other versions.
 const SHOWN: usize = 8;
 
-/// A property to keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goal {
-    /// No execution satisfies the condition; with `negate`, none violates it.
-    Never {
-        /// Whether the goal is about violations of the condition.
-        negate: bool,
-    },
-    /// No execution races.
-    RaceFree,
-    /// The program is defined.
-    Defined,
-}
-
-impl Goal {
-    /// The verdict that states it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Goal::Never { negate: false } => "forbidden",
-            Goal::Never { negate: true } => "required",
-            Goal::RaceFree => "race-free",
-            Goal::Defined => "defined",
-        }
-    }
-}
-
 /// The goals for a test under a model.
 #[derive(Clone)]
 pub struct Asked<'a> {
@@ -89,8 +63,8 @@ pub struct Asked<'a> {
     pub name: &'a str,
     /// Makes a test that the model can judge.
     pub mapping: Option<&'static Mapping>,
-    /// The properties to keep.
-    pub goals: Vec<Goal>,
+    /// The goals: questions that are answered as [`Ask::goal`] says.
+    pub goals: Vec<Ask>,
 }
 
 /// Engine, limits and costs of a search.
@@ -135,13 +109,8 @@ impl How<'_> {
     }
 
     /// Whether a goal is met; `None`: the model does not speak of it.
-    fn met(session: &mut Session<'_>, goal: Goal) -> Result<Option<bool>, Reason> {
-        let answer = match goal {
-            Goal::Never { negate } => Some(session.reachability(None, negate)),
-            Goal::RaceFree => session.race(),
-            Goal::Defined => session.undefined(),
-        };
-        match answer.map(|answer| answer.verdict) {
+    fn met(session: &mut Session<'_>, goal: &Ask) -> Result<Option<bool>, Reason> {
+        match session.decide(goal).map(|answer| answer.verdict) {
             _ if stop::requested().is_some() => Err(Reason::Interrupted),
             None => Ok(None),
             Some(Verdict::Forbidden | Verdict::RaceFree | Verdict::Defined) => Ok(Some(true)),
@@ -168,7 +137,7 @@ impl How<'_> {
             return Ok(false);
         }
         for goal in &asked.goals {
-            if Self::met(&mut session, *goal)? == Some(false) {
+            if Self::met(&mut session, goal)? == Some(false) {
                 shown.truncate(SHOWN - 1);
                 session
                     .take_shown()
@@ -272,7 +241,7 @@ pub struct Advice {
     /// The cheapest program that keeps the goals; `None` if none does.
     pub found: Option<Solution>,
     /// Added goals, which the written program meets: each with the number of the test.
-    pub kept: Vec<(usize, Goal)>,
+    pub kept: Vec<(usize, Ask)>,
     /// Whether nothing cheaper keeps the goals: in these models, a stronger program forbids no
     /// less.
     pub least: bool,
@@ -309,16 +278,16 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
     // A goal that the written program meets stays a goal.
     let mut kept = Vec::new();
     for (number, one) in asked.iter_mut().enumerate() {
-        for goal in [Goal::RaceFree, Goal::Defined] {
+        for goal in [Ask::Race, Ask::Undefined] {
             let there = one.goals.contains(&goal);
             let met = |one: &Asked<'_>| {
                 How::met(
                     &mut how.session(&*How::judged(one.test, one)?, one, left()),
-                    goal,
+                    &goal,
                 )
             };
             if !there && met(one) == Ok(Some(true)) {
-                one.goals.push(goal);
+                one.goals.push(goal.clone());
                 kept.push((number, goal));
             }
         }
@@ -433,7 +402,7 @@ fn mended(
     let of_races = |one: &&Asked<'_>| {
         one.goals
             .iter()
-            .any(|goal| matches!(goal, Goal::RaceFree | Goal::Defined))
+            .any(|goal| matches!(goal, Ask::Race | Ask::Undefined))
     };
     by_test
         .iter()

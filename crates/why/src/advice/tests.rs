@@ -28,7 +28,7 @@ thread_local! {
 /// What another version showed, the engines say of this one, too.
 pub(super) fn is_so(session: &mut Session<'_>, asked: &Asked<'_>) {
     RECALLED.set(RECALLED.get() + 1);
-    let fails = |goal: &Goal| matches!(How::met(session, *goal), Ok(Some(false)) | Err(_));
+    let fails = |goal: &Ask| matches!(How::met(session, goal), Ok(Some(false)) | Err(_));
     assert!(asked.goals.iter().any(fails), "{}", asked.test.name);
 }
 
@@ -83,18 +83,17 @@ struct Goals {
     name: String,
     model: Model,
     mapping: Option<&'static Mapping>,
-    goals: Vec<Goal>,
+    goals: Vec<Ask>,
 }
 
 /// What a test expects that is right.
 fn goals(test: &LitmusTest) -> Vec<Goals> {
     let of = |(name, e): (&String, &program::litmus::Expectation)| {
+        let never = |negate| Ask::Reachability { prop: None, negate };
         let never = match e.reachability? {
             Reachability::Allowed => return None,
-            Reachability::Required => Goal::Never { negate: true },
-            Reachability::Forbidden => Goal::Never {
-                negate: test.quantifier == Quantifier::ForAll,
-            },
+            Reachability::Required => never(true),
+            Reachability::Forbidden => never(test.quantifier == Quantifier::ForAll),
         };
         let current = Mapping::current(test.program.dialect);
         let mapping = current.filter(|m| Dialect::of_model(name) == Some(m.to));
@@ -135,11 +134,7 @@ fn keeps(text: &str, test: &LitmusTest, asked: &[Asked<'_>]) -> bool {
             .map_or_else(|| new.clone(), |m| m.lowered(&new).expect("mapped"));
         one.goals.iter().all(|goal| {
             let mut session = Session::new(&judged, one.model, Engine::Both, LIMITS, &[]);
-            let answer = match goal {
-                Goal::Never { negate } => Some(session.reachability(None, *negate)),
-                Goal::RaceFree => session.race(),
-                Goal::Defined => session.undefined(),
-            };
+            let answer = session.decide(goal);
             let answer = answer.expect("the model speaks of it");
             assert_eq!(answer.defect, None, "{text}");
             assert!(
@@ -177,7 +172,7 @@ fn advised(test: &LitmusTest) -> Advice {
     assert_eq!((&advice.given_up, advice.undecided), (&None, 0), "{told}");
     let found = advice.found.as_ref().unwrap_or_else(|| panic!("{told}"));
     for (number, goal) in &advice.kept {
-        asked[*number].goals.push(*goal);
+        asked[*number].goals.push(goal.clone());
     }
     assert!(keeps(&found.text, test, &asked), "{told}");
     assert_eq!(
@@ -431,7 +426,7 @@ fn of_all_settings_none_is_cheaper() {
         let (choices, written) = choices(&[test], &Costs::shipped());
         let costs_now: u64 = choices
             .iter()
-            .map(|choice| choice.costs[choice.written])
+            .map(|choice| choice.costs[choice.knob.written()])
             .sum();
         let mut asked = asked(test, &goals);
         let costs = Costs::shipped();
@@ -457,7 +452,7 @@ fn of_all_settings_none_is_cheaper() {
             let splices = choices
                 .iter()
                 .zip(&setting)
-                .flat_map(|(choice, option)| choice.texts[*option].clone());
+                .flat_map(|(choice, option)| choice.knob.splices(*option).to_vec());
             counted += 1;
             if cost < cheapest {
                 let changes = Changes {
@@ -470,7 +465,7 @@ fn of_all_settings_none_is_cheaper() {
                 });
                 cheapest = if all { cost } else { cheapest };
             }
-            let Some(next) = (0..setting.len()).find(|&k| setting[k] + 1 < choices[k].texts.len())
+            let Some(next) = (0..setting.len()).find(|&k| setting[k] + 1 < choices[k].costs.len())
             else {
                 break;
             };
@@ -528,7 +523,7 @@ fn mends(text: &str) -> (String, Vec<String>) {
         model: &model,
         name,
         mapping: None,
-        goals: vec![Goal::RaceFree],
+        goals: vec![Ask::Race],
     };
     let costs = Costs::shipped();
     let how = How {
