@@ -415,7 +415,8 @@ fn confirmed(
             if !kept {
                 lost.push(format!(
                     "{} ({} under {label})",
-                    question.property(), test.name
+                    question.property(),
+                    test.name
                 ));
             }
         }

@@ -106,7 +106,9 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         if barriers && test.launch.is_some() && parametric::solver::IS_THERE {
             all.push(plan::of_barriers(test));
         }
-        all.retain(|q| args.property.is_empty() || args.property.contains(&q.property().to_string()));
+        all.retain(|q| {
+            args.property.is_empty() || args.property.contains(&q.property().to_string())
+        });
         all
     };
     let mut units = run.plan(&files, |test, model| Ok(questions(test, model)));
@@ -183,7 +185,10 @@ fn judge(
     wanted: &Wanted,
 ) -> Decided<Checked> {
     answers.map(|mut line| {
-        let question = unit.questions.iter().find(|q| q.property() == line.property);
+        let question = unit
+            .questions
+            .iter()
+            .find(|q| q.property() == line.property);
         let shown = selection.shows(unit, question, line.answer.verdict.word());
         let edit = wanted.bless.then(|| blessing::edit(unit, &line)).flatten();
         let unmet = line.status().fails();

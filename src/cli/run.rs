@@ -179,7 +179,10 @@ impl<'a> Run<'a> {
     /// Opens the outputs; on failure, prints the reason and returns the exit code.
     pub(super) fn open(&mut self, units: &[Unit<'_>], explain: bool) -> Result<(), u8> {
         let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
-        let properties = units.iter().flat_map(|u| &u.questions).map(|q| q.property());
+        let properties = units
+            .iter()
+            .flat_map(|u| &u.questions)
+            .map(|q| q.property());
         let others = properties.clone().any(|p| p != Property::Reachability);
         let mut human = HumanOptions {
             quiet: self.terminal.quiet,

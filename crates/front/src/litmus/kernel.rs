@@ -21,7 +21,7 @@ use self::binding::{
     BYTES, Binding, FORM, First, MOST_BYTES, Made, WORD, bind, of_buffer, of_type, rounded,
 };
 use super::toml::{Code, Made as TestParts, UNKNOWN, form_made, read_made};
-use super::write::{fields, quote, toml_key};
+use super::write::{ObjectTable, fields, quote, toml_key};
 use crate::isa::ptx::module::{Function, Initial, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, bits_named, files_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
@@ -43,8 +43,12 @@ struct Imported {
 
 /// What a test of a kernel is made of.
 struct KernelDraft {
-    /// The document, up to the code.
-    head: String,
+    /// The document in front of the memory.
+    top: String,
+    /// The objects under `[memory]`.
+    objects: Vec<(String, ObjectTable)>,
+    /// The document from the memory to the code.
+    launch: String,
     /// Lines that name the files which the code came from.
     files: String,
     /// The code.
@@ -53,8 +57,49 @@ struct KernelDraft {
     places: Vec<(Range<usize>, usize)>,
     memory: BTreeMap<String, Made>,
     order: Vec<String>,
-    /// Names of arrays whose accesses say what is in them.
-    cut: Vec<String>,
+}
+
+impl KernelDraft {
+    /// The document, up to the code.
+    fn head(&self) -> String {
+        let mut out = format!("{}\n[memory]\n", self.top);
+        for (name, table) in &self.objects {
+            let _ = writeln!(out, "{} = {table}", toml_key(name));
+        }
+        out + "\n" + &self.launch
+    }
+
+    /// The document up to the code of the module.
+    fn front(&self) -> String {
+        // A line end behind the opening quotes is no part of a string.
+        format!("{}code = '''\n{}", self.head(), self.files)
+    }
+
+    /// Gives arrays of bytes the fields that the accesses of the program decided.
+    fn give_fields(&mut self, program: &Program) {
+        for (name, table) in self.objects.iter_mut().filter(|(_, t)| t.has("bytes")) {
+            let location = program.locations.iter().find(|l| l.name == *name);
+            let Some(LocationKind::Object {
+                layout,
+                init,
+                space,
+                ..
+            }) = location.map(|location| &location.kind)
+            else {
+                continue;
+            };
+            // Objects in registers have no fields.
+            if *space != Space::Register {
+                let unknown = init.contains(&Init::Unknown);
+                *table = of_fields(layout, init.len(), space.name(), unknown);
+            }
+        }
+    }
+
+    /// The whole document.
+    fn text(&self) -> String {
+        format!("{}{}'''\n", self.front(), self.code)
+    }
 }
 
 /// The special register with the size of a CTA's dynamic shared memory.
@@ -575,10 +620,8 @@ impl Source {
                 }
             }
         }
-        let mut variables = String::new();
+        let mut variables = Vec::new();
         let mut lines = Vec::new();
-        // Objects declared as bytes, until reading the test decides their contents.
-        let mut cut: Vec<String> = Vec::new();
         // Arrays of dynamic shared memory; all begin at one place.
         let mut dynamic: Vec<(&Variable, Made)> = Vec::new();
         let all: HashSet<&str> = parts.iter().flat_map(|(text, _)| words(text)).collect();
@@ -586,10 +629,8 @@ impl Source {
         let inner: Vec<&Variable> = inner.chain(&kernel.variables).collect();
         let (used, pointed_to) = self.used(&all);
         for name in &pointed_to {
-            variables.push_str(&format!(
-                "{} = {{ init = 0, type = \"u64\" }}\n",
-                toml_key(&code_of(name))
-            ));
+            let table = ObjectTable::default().with("init", 0);
+            variables.push((code_of(name), table.with_text("type", "u64")));
         }
         for variable in used.into_iter().chain(inner.iter().copied()) {
             let made = match given.remove(&variable.name) {
@@ -649,12 +690,7 @@ impl Source {
         }
         for (variable, line) in lines {
             match line {
-                Ok(text) => {
-                    if text.contains("{ bytes = ") {
-                        cut.push(variable.name.clone());
-                    }
-                    variables.push_str(&text);
-                }
+                Ok(table) => variables.push((variable.name.clone(), table)),
                 Err((message, help)) => errors.push(
                     Diagnostic::error("unknown-size", &self.file, variable.span, message)
                         .label("declared here")
@@ -664,12 +700,8 @@ impl Source {
         }
         if let Some(((first, _), others)) = dynamic.split_first() {
             for (variable, _) in others {
-                let _ = writeln!(
-                    variables,
-                    "{} = {{ at = {} }}",
-                    toml_key(&variable.name),
-                    quote(&first.name)
-                );
+                let table = ObjectTable::default().with_text("at", &first.name);
+                variables.push((variable.name.clone(), table));
             }
         }
         // Buffers that only the initial values of other buffers point to.
@@ -776,7 +808,8 @@ impl Source {
         if let Some(ask) = &launch.ask {
             let _ = writeln!(out, "condition = {}", quote(ask));
         }
-        out.push_str("\n[memory]\n");
+        let top = out;
+        let mut objects = Vec::new();
         for name in &order {
             let (values, elements, ty) = match whole.get(name) {
                 Some(bytes) => memory[name].clone().of_words(*bytes).object(&memory),
@@ -787,36 +820,20 @@ impl Source {
             } else {
                 "global"
             };
-            let line = |unknown: bool| match ty.as_deref() {
-                Some(BYTES) => of_bytes(name, elements, "global", unknown),
-                ty => {
-                    let values = if unknown {
-                        &[UNKNOWN.to_owned()][..]
-                    } else {
-                        &values
-                    };
-                    format!(
-                        "{} = {}",
-                        toml_key(name),
-                        object(values, elements, ty, space)
-                    )
-                }
+            let unknown = inputs.contains(name);
+            let table = match ty.as_deref() {
+                Some(BYTES) => of_bytes(elements, "global", unknown),
+                ty if unknown => object(&[UNKNOWN.to_owned()], elements, ty, space),
+                ty => object(&values, elements, ty, space),
             };
-            if ty.as_deref() == Some(BYTES) {
-                cut.push(name.clone());
-            }
-            if inputs.contains(name) {
-                let _ = writeln!(out, "{}", line(true));
-            } else {
-                let _ = writeln!(out, "{}", line(false));
-            }
+            objects.push((name.clone(), table));
         }
-        out.push_str(&variables);
+        objects.extend(variables);
         let list = |sizes: &[u32]| match sizes {
             [one] => one.to_string(),
             several => format!("{several:?}"),
         };
-        out.push_str("\n[kernel]\n");
+        let mut out = String::from("[kernel]\n");
         if !launch.grid.is_empty() {
             let _ = writeln!(out, "grid = {}", list(&launch.grid));
         }
@@ -831,7 +848,6 @@ impl Source {
                 .collect();
             let _ = writeln!(out, "regs = {{ {} }}", regs.join(", "));
         }
-        let head = out;
         let (mut code, mut files) = (String::new(), String::new());
         // File names are quoted inside a TOML string in which `${` begins a placeholder.
         let plain = |name: &str| name.replace(|c: char| c.is_control() || "\"'$".contains(c), "_");
@@ -859,102 +875,48 @@ impl Source {
             code.push_str(text);
         }
         Ok(KernelDraft {
-            head,
+            top,
+            objects,
+            launch: out,
             files,
             code,
             places,
             memory,
             order,
-            cut,
         })
     }
 
     /// The test of a draft, as text that was read back.
-    fn read_back(&self, draft: KernelDraft) -> Result<Imported, Vec<Diagnostic>> {
-        let KernelDraft {
-            head,
-            files,
-            code,
-            places,
-            memory,
-            order,
-            cut,
-        } = draft;
-        // A line end behind the opening quotes is no part of a string.
-        let mut out = format!("{head}code = '''\n{files}");
-        let at = out.len();
-        let places: Vec<_> = places
-            .into_iter()
-            .map(|(range, start)| (range.start + at..range.end + at, start))
+    fn read_back(&self, mut draft: KernelDraft) -> Result<Imported, Vec<Diagnostic>> {
+        let at = draft.front().len();
+        let places: Vec<_> = draft
+            .places
+            .iter()
+            .map(|(range, start)| (range.start + at..range.end + at, *start))
             .collect();
-        out.push_str(&code);
-        out.push_str("'''\n");
-        match super::read(&format!("{}, as a test", self.file.name), out.as_bytes()) {
-            Ok(read) => {
-                let mut warnings: Vec<_> = read
-                    .warnings
-                    .into_iter()
-                    .map(|d| self.moved(d, &places))
-                    .collect();
-                warnings.extend(
-                    read.tests
-                        .first()
-                        .into_iter()
-                        .flat_map(|test| self.taken_for_bits(test, &memory)),
-                );
-                let Some(test) = read.tests.first() else {
-                    return Ok(Imported {
-                        text: out,
-                        warnings,
-                        ..Imported::default()
-                    });
-                };
-                for location in test
-                    .program
-                    .locations
-                    .iter()
-                    .filter(|l| cut.contains(&l.name))
-                {
-                    let LocationKind::Object {
-                        layout,
-                        init,
-                        space,
-                        ..
-                    } = &location.kind
-                    else {
-                        continue;
-                    };
-                    let unknown = init.contains(&Init::Unknown);
-                    // Objects in registers have no fields.
-                    if *space == Space::Register {
-                        continue;
-                    }
-                    let before = of_bytes(
-                        &location.name,
-                        layout.bytes(init.len()),
-                        space.name(),
-                        unknown,
-                    );
-                    let after =
-                        of_fields(&location.name, layout, init.len(), space.name(), unknown);
-                    out = out.replacen(&before, &after, 1);
-                }
-                let part = parts_of_words(&test.program)
-                    .into_iter()
-                    .filter(|(name, _)| order.contains(name));
-                let bare = |name: &String| memory.get(name).is_some_and(|made| made.init.is_none());
-                let read = read_by(&test.program)
-                    .into_iter()
-                    .filter(|name| order.contains(name) && bare(name));
-                Ok(Imported {
-                    text: out,
-                    warnings,
-                    part: part.collect(),
-                    inputs: read.collect(),
-                })
-            }
-            Err(all) => Err(all.into_iter().map(|d| self.moved(d, &places)).collect()),
+        let name = format!("{}, as a test", self.file.name);
+        let moved = |all: Vec<Diagnostic>| -> Vec<Diagnostic> {
+            all.into_iter().map(|d| self.moved(d, &places)).collect()
+        };
+        let read = super::read(&name, draft.text().as_bytes()).map_err(moved)?;
+        let mut made = Imported {
+            warnings: moved(read.warnings),
+            ..Imported::default()
+        };
+        if let Some(test) = read.tests.first() {
+            made.warnings
+                .extend(self.taken_for_bits(test, &draft.memory));
+            draft.give_fields(&test.program);
+            made.part = parts_of_words(&test.program);
+            made.part.retain(|name, _| draft.order.contains(name));
+            let is_bare = |name: &String| {
+                let made = draft.memory.get(name);
+                draft.order.contains(name) && made.is_some_and(|made| made.init.is_none())
+            };
+            made.inputs = read_by(&test.program).into_iter().filter(is_bare).collect();
         }
+        made.text = draft.text();
+        Ok(made)
     }
 
     /// The kernels, in order, with where their names stand.
@@ -1079,7 +1041,7 @@ impl Source {
         for (range, start) in &draft.places {
             code.push_verbatim(&draft.code[range.clone()], *start);
         }
-        let head = MappedText::opaque(&format!("{}code = \"\"\n", draft.head), at);
+        let head = MappedText::opaque(&format!("{}code = \"\"\n", draft.head()), at);
         let mut sink = Sink::new(&self.file);
         let made = TestParts {
             head: &head,
@@ -1390,21 +1352,17 @@ fn one_of<'v>(all: &[(&'v Variable, Made)], bytes: u64) -> Option<(&'v Variable,
     Some((first, made))
 }
 
-/// A variable's line under `[memory]`. Compilers print arrays as bytes, so `types`, the types of
+/// A variable under `[memory]`. Compilers print arrays as bytes, so `types`, the types of
 /// the accesses, decide the element type.
 fn declared(
     v: &Variable,
     made: Made,
     addresses: Option<Vec<String>>,
     types: Vec<Ty>,
-) -> Result<String, (String, String)> {
+) -> Result<ObjectTable, (String, String)> {
     if let Some(init) = addresses {
         let elements = v.elements.unwrap_or(1);
-        return Ok(format!(
-            "{} = {}\n",
-            toml_key(&v.name),
-            object(&init, elements, Some(&v.ty.ptx_name()), v.space)
-        ));
+        return Ok(object(&init, elements, Some(&v.ty.ptx_name()), v.space));
     }
     let begins: Vec<i64> = v
         .init
@@ -1441,15 +1399,8 @@ fn declared(
         _ => None,
     };
     if let Some(bytes) = cut.filter(|bytes| (1..=MOST_BYTES).contains(bytes)) {
-        return Ok(format!(
-            "{}\n",
-            of_bytes(
-                &v.name,
-                bytes,
-                v.space,
-                v.space == "shared" && made.init.is_none()
-            )
-        ));
+        let unknown = v.space == "shared" && made.init.is_none();
+        return Ok(of_bytes(bytes, v.space, unknown));
     }
     let ty = match made.fields.first() {
         Some(word) => type_named(word).unwrap_or(v.ty),
@@ -1475,10 +1426,11 @@ fn declared(
             .map(i64::to_string)
             .collect::<Vec<_>>(),
     };
-    Ok(format!(
-        "{} = {}\n",
-        toml_key(&v.name),
-        object(&init, elements.max(1), Some(&ty.ptx_name()), v.space)
+    Ok(object(
+        &init,
+        elements.max(1),
+        Some(&ty.ptx_name()),
+        v.space,
     ))
 }
 
@@ -1487,64 +1439,32 @@ fn code_of(function: &str) -> String {
     format!("{function}$code")
 }
 
-/// The line of an array of bytes.
-fn of_bytes(name: &str, bytes: u64, space: &str, unknown: bool) -> String {
-    let space = if space == "global" {
-        String::new()
-    } else {
-        format!(", space = {}", quote(space))
-    };
-    format!(
-        "{} = {{ bytes = {bytes}{}{space} }}",
-        toml_key(name),
-        first(unknown)
-    )
+/// An array of bytes.
+fn of_bytes(bytes: u64, space: &str, unknown: bool) -> ObjectTable {
+    first(ObjectTable::default().with("bytes", bytes), unknown).in_space(space)
 }
 
-/// The `init` key of an array of bytes whose initial values are unknown.
-fn first(unknown: bool) -> String {
+/// Adds the initial value of an array of bytes whose values are unknown.
+fn first(table: ObjectTable, unknown: bool) -> ObjectTable {
     if unknown {
-        format!(", init = {}", quote(UNKNOWN))
+        table.with_text("init", UNKNOWN)
     } else {
-        String::new()
+        table
     }
 }
 
-/// The line of an array of bytes after accesses decided its fields.
-fn of_fields(name: &str, layout: &Layout, cells: usize, space: &str, unknown: bool) -> String {
-    let name = toml_key(name);
+/// An array of bytes after accesses decided its fields.
+fn of_fields(layout: &Layout, cells: usize, space: &str, unknown: bool) -> ObjectTable {
     if layout.cells() == 1 {
-        let init = if unknown {
-            vec![UNKNOWN.to_owned()]
-        } else {
-            Vec::new()
-        };
-        return format!(
-            "{name} = {}",
-            object(
-                &init,
-                cells as u64,
-                Some(&layout.field(0).ty.ptx_name()),
-                space
-            )
-        );
+        let init = unknown.then(|| UNKNOWN.to_owned());
+        let ty = layout.field(0).ty.ptx_name();
+        return object(init.as_slice(), cells as u64, Some(&ty), space);
     }
     let count = cells / layout.cells();
-    let size = if count > 1 {
-        format!(", size = {count}")
-    } else {
-        String::new()
-    };
-    let space = if space == "global" {
-        String::new()
-    } else {
-        format!(", space = {}", quote(space))
-    };
-    format!(
-        "{name} = {{ fields = {}{size}{}{space} }}",
-        fields(layout),
-        first(unknown)
-    )
+    let table = ObjectTable::default()
+        .with("fields", fields(layout))
+        .of_size(count as u64);
+    first(table, unknown).in_space(space)
 }
 
 /// Converts initial values to another type: the same bytes in little-endian order.
@@ -1564,30 +1484,24 @@ fn regrouped(init: &[i64], from: Ty, to: Ty) -> Vec<i64> {
         .collect()
 }
 
-/// The value of an object's line. Without a type, accesses decide the type.
-fn object(init: &[String], elements: u64, ty: Option<&str>, space: &str) -> String {
-    let mut keys = match init {
-        [one] if one == UNKNOWN => {
-            let size = (elements > 1).then(|| format!("size = {elements}"));
-            [format!("init = {}", quote(UNKNOWN))]
-                .into_iter()
-                .chain(size)
-                .collect()
-        }
-        _ if elements > 1 && init.iter().all(|value| value == "0") => {
-            vec![format!("size = {elements}")]
-        }
-        [] => vec!["init = 0".to_owned()],
-        [one] if elements == 1 => vec![format!("init = {one}")],
+/// An object. Without a type, accesses decide the type.
+fn object(init: &[String], elements: u64, ty: Option<&str>, space: &str) -> ObjectTable {
+    let table = ObjectTable::default();
+    let mut table = match init {
+        [one] if one == UNKNOWN => table.with_text("init", UNKNOWN).of_size(elements),
+        _ if elements > 1 && init.iter().all(|value| value == "0") => table.of_size(elements),
+        [] => table.with("init", 0),
+        [one] if elements == 1 => table.with("init", one),
         _ => {
             let mut values = init.to_vec();
             values.resize(values.len().max(elements as usize), "0".to_owned());
-            vec![format!("init = [{}]", values.join(", "))]
+            table.with("init", format!("[{}]", values.join(", ")))
         }
     };
-    keys.extend(ty.map(|ty| format!("type = {}", quote(ty))));
-    keys.extend((space != "global").then(|| format!("space = {}", quote(space))));
-    format!("{{ {} }}", keys.join(", "))
+    if let Some(ty) = ty {
+        table = table.with_text("type", ty);
+    }
+    table.in_space(space)
 }
 
 #[cfg(test)]

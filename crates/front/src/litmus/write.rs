@@ -5,7 +5,7 @@
 //! - Keys with default values are left out; threads, registers and locations keep their order.
 
 use std::collections::HashSet;
-use std::fmt::Write;
+use std::fmt::{self, Display, Write};
 
 use super::fronts::{Front, Syntax, printed};
 use crate::isa::clike::class_name;
@@ -18,6 +18,51 @@ use program::{
     Machine, MemoryKind, OpenClMemory, Place, Program, Proxy, RegId, Scope, Space, Tag, Thread,
     ThreadId, Ty, mbarrier,
 };
+
+/// An object under `[memory]`: an inline table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ObjectTable(Vec<(&'static str, String)>);
+
+impl ObjectTable {
+    /// Adds a key.
+    pub(super) fn with(mut self, key: &'static str, value: impl Display) -> ObjectTable {
+        self.0.push((key, value.to_string()));
+        self
+    }
+
+    /// Adds a key with a string.
+    pub(super) fn with_text(self, key: &'static str, text: &str) -> ObjectTable {
+        self.with(key, quote(text))
+    }
+
+    /// Adds the number of elements, if there are several.
+    pub(super) fn of_size(self, count: u64) -> ObjectTable {
+        match count {
+            0 | 1 => self,
+            _ => self.with("size", count),
+        }
+    }
+
+    /// Adds the state space, unless it is the default one.
+    pub(super) fn in_space(self, space: &str) -> ObjectTable {
+        match space {
+            "global" => self,
+            _ => self.with_text("space", space),
+        }
+    }
+
+    /// Whether it has a key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(name, _)| *name == key)
+    }
+}
+
+impl Display for ObjectTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys = self.0.iter().map(|(key, value)| format!("{key} = {value}"));
+        write!(f, "{{ {} }}", list(keys))
+    }
+}
 
 /// The test as TOML text.
 ///
@@ -288,12 +333,11 @@ fn memory(location: &Location, program: &Program) -> String {
             Syntax::Ptx => ptx_object(location, program),
         };
     };
-    let proxy = match proxy {
-        Proxy::Generic => String::new(),
-        other => format!(", proxy = \"{}\"", other.row().word),
-    };
-    let of = quote(&program.location(*of).name);
-    format!("{{ alias = {of}{proxy} }}")
+    let of = ObjectTable::default().with_text("alias", &program.location(*of).name);
+    match proxy {
+        Proxy::Generic => of.to_string(),
+        other => of.with_text("proxy", other.row().word).to_string(),
+    }
 }
 
 /// An initial value, or the list of several.
@@ -323,20 +367,19 @@ fn c_object(location: &Location, program: &Program) -> String {
         Some(class) => of_class(*class, c_type(layout), init, program),
         None => (c_type(layout).to_string(), initial_values(init, program)),
     };
-    let mut parts = vec![
-        format!("init = {start}"),
-        format!("type = {}", quote(&type_name)),
-    ];
+    let mut table = ObjectTable::default()
+        .with("init", start)
+        .with_text("type", &type_name);
     if *atomic {
-        parts.push("atomic = true".to_string());
+        table = table.with("atomic", true);
     }
-    if allocation == Allocation::Cuda && *space != Space::Global {
-        parts.push(format!("space = {}", quote(space.name())));
+    if allocation == Allocation::Cuda {
+        table = table.in_space(space.name());
     }
     let word = match kind {
         MemoryKind::Device(0) => "device",
         MemoryKind::Device(gpu) => {
-            parts.push(format!("gpu = {gpu}"));
+            table = table.with("gpu", gpu);
             "device"
         }
         MemoryKind::Mapped => "mapped",
@@ -345,12 +388,14 @@ fn c_object(location: &Location, program: &Program) -> String {
         _ => "",
     };
     if !word.is_empty() && allocation == Allocation::Cuda {
-        parts.push(format!("kind = {}", quote(word)));
+        table = table.with_text("kind", word);
     }
     if allocation == Allocation::OpenCl {
-        parts.extend(opencl_memory(*opencl, *kind, capped(program)));
+        table
+            .0
+            .extend(opencl_memory(*opencl, *kind, capped(program)));
     }
-    format!("{{ {} }}", parts.join(", "))
+    table.to_string()
 }
 
 /// An object in PTX.
@@ -367,36 +412,32 @@ fn ptx_object(location: &Location, program: &Program) -> String {
     };
     if let Some(class) = class {
         let (name, start) = of_class(*class, "", init, program);
-        let name = quote(&name);
-        return format!("{{ init = {start}, type = {name}, space = \"shared\" }}");
+        let table = ObjectTable::default().with("init", start);
+        let table = table.with_text("type", &name).in_space("shared");
+        return table.to_string();
     }
-    let space = match space {
-        Space::Global => String::new(),
-        space => format!(", space = {}", quote(space.name())),
-    };
     if layout.cells() > 1 {
         let count = init.len() / layout.cells();
-        let size = if count > 1 {
-            format!(", size = {count}")
-        } else {
-            String::new()
-        };
         let start = list(init.iter().enumerate().map(|(cell, v)| match v {
             Init::Int(word) if layout.field(cell as u32).mbarrier => {
                 mbarrier::count_of(*word).to_string()
             }
             v => value(v, program),
         }));
-        let fields = fields(layout);
-        return format!("{{ init = [{start}], fields = {fields}{size}{space} }}");
+        let table = ObjectTable::default().with("init", format!("[{start}]"));
+        let table = table.with("fields", fields(layout)).of_size(count as u64);
+        return table.in_space(space.name()).to_string();
     }
     let ty = layout.field(0).ty;
     let start = initial_values(init, program);
-    match (ty == Ty::WORD, space.is_empty()) {
-        (true, true) => start,
-        (true, false) => format!("{{ init = {start}{space} }}"),
-        (false, _) => format!("{{ init = {start}, type = \"{}\"{space} }}", ty.ptx_name()),
+    if ty == Ty::WORD && *space == Space::Global {
+        return start;
     }
+    let mut table = ObjectTable::default().with("init", start);
+    if ty != Ty::WORD {
+        table = table.with_text("type", &ty.ptx_name());
+    }
+    table.in_space(space.name()).to_string()
 }
 
 /// The fields of an element of PTX memory, as an inline table.
@@ -475,9 +516,13 @@ fn capped(program: &Program) -> bool {
     program.locations.iter().any(memory) || program.instrs().any(|(_, _, i)| i.op.has(Tag::Capped))
 }
 
-fn opencl_memory(memory: OpenClMemory, kind: MemoryKind, capped: bool) -> Option<String> {
+fn opencl_memory(
+    memory: OpenClMemory,
+    kind: MemoryKind,
+    capped: bool,
+) -> Option<(&'static str, String)> {
     if memory.capped {
-        return Some("space = \"local\"".to_string());
+        return Some(("space", quote("local")));
     }
     if capped || (memory.global && !memory.local && kind != MemoryKind::SvmFineAtomic) {
         let word = match kind {
@@ -488,11 +533,11 @@ fn opencl_memory(memory: OpenClMemory, kind: MemoryKind, capped: bool) -> Option
             MemoryKind::ProgramScope => "program-scope",
             _ => return None,
         };
-        return Some(format!("kind = {}", quote(word)));
+        return Some(("kind", quote(word)));
     }
     let regions = [(memory.global, "global"), (memory.local, "local")];
     let regions = regions.iter().filter(|r| r.0).map(|r| quote(r.1));
-    Some(format!("regions = [{}]", list(regions)))
+    Some(("regions", format!("[{}]", list(regions))))
 }
 
 fn expected(expectation: &Expectation) -> String {

@@ -61,7 +61,10 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
 
     /// The setting as written.
     pub(super) fn written(&self) -> Setting {
-        self.choices.iter().map(|choice| choice.knob.written()).collect()
+        self.choices
+            .iter()
+            .map(|choice| choice.knob.written())
+            .collect()
     }
 
     /// All options, as bits.

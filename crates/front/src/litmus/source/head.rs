@@ -1,11 +1,9 @@
 //! The document of a test that a kernel and its launch make, without the code.
 
-use std::fmt::Write;
-
 use super::bind::{Argument, Bound, Memory, bytes_of};
 use super::launch::Contents;
 use crate::litmus::toml::UNKNOWN;
-use crate::litmus::write::{quote, toml_key};
+use crate::litmus::write::{ObjectTable, quote, toml_key};
 use diag::{MappedText, Span};
 use program::Dialect;
 
@@ -66,17 +64,17 @@ fn register(argument: &Argument, bound: &Bound) -> Option<String> {
 }
 
 /// The value of a name under `[memory]`.
-fn object(memory: &Memory) -> String {
+pub(super) fn object(memory: &Memory) -> ObjectTable {
+    let mut table = ObjectTable::default();
     if let Some(first) = &memory.same_as {
-        return format!("{{ at = {} }}", quote(first));
+        return table.with_text("at", first);
     }
-    let mut keys = String::new();
     let length = memory.length.unwrap_or(TRIAL).max(1);
     match &memory.contents {
         Contents::Values(values) if values.len() > 1 => {
             let mut values = values.clone();
             values.resize(values.len().max(length as usize), 0);
-            let _ = write!(keys, "init = {values:?}, ");
+            table = table.with("init", format!("{values:?}"));
         }
         contents => {
             let first = match contents {
@@ -86,17 +84,12 @@ fn object(memory: &Memory) -> String {
             // The 0 of a structure is that of each member.
             let whole = bytes_of(&memory.element).is_none() && memory.class.is_none();
             if !(whole && first == "0") {
-                let _ = write!(keys, "init = {first}, ");
+                table = table.with("init", first);
             }
             // An object of a class is one, or a list of them.
-            if length > 1 {
-                let _ = write!(keys, "size = {length}, ");
-            }
+            table = table.of_size(length);
         }
     }
-    let _ = write!(keys, "type = {}", quote(&memory.element));
-    if let Some(space) = memory.space {
-        let _ = write!(keys, ", space = {}", quote(space));
-    }
-    format!("{{ {keys} }}")
+    let table = table.with_text("type", &memory.element);
+    table.in_space(memory.space.unwrap_or("global"))
 }

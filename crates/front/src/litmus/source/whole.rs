@@ -12,7 +12,7 @@ use std::rc::Rc;
 use crate::isa::clike::host_main::{ProgramArgument, ProgramKernel, ProgramMemory, ProgramTrace};
 use crate::isa::clike::{KernelHead, KernelParameter, Unit};
 use crate::litmus::toml::{Code, Made, ProgramCode, UNKNOWN, read_made};
-use crate::litmus::write::{quote, toml_key};
+use crate::litmus::write::{ObjectTable, quote, toml_key};
 use diag::{Diagnostic, MappedText, Sink, SourceFile, Span};
 use program::Dialect;
 use program::litmus::{GivenLaunch, KernelLaunch, LaunchOrigin, LitmusTest};
@@ -190,15 +190,16 @@ impl<'a> BoundProgram<'a> {
             );
         }
         for (name, element, length, same_as) in &self.dynamic {
-            let text = match same_as {
-                Some(first) => format!("{{ at = {} }}", quote(first)),
-                None => format!(
-                    "{{ init = {}, size = {length}, type = {}, space = \"shared\" }}",
-                    quote(UNKNOWN),
-                    quote(element)
-                ),
+            let table = ObjectTable::default();
+            let table = match same_as {
+                Some(first) => table.with_text("at", first),
+                None => table
+                    .with_text("init", UNKNOWN)
+                    .with("size", length)
+                    .with_text("type", element)
+                    .in_space("shared"),
             };
-            line(format!("{} = {text}", toml_key(name)), at);
+            line(format!("{} = {table}", toml_key(name)), at);
         }
         if !self.trace.streams.is_empty() {
             line("[streams]".to_owned(), at);
@@ -340,25 +341,19 @@ fn size_of(element: &str) -> u64 {
 }
 
 /// The value of a name under `[memory]`.
-fn object(memory: &ProgramMemory) -> String {
-    let element = memory.element.as_deref().unwrap_or("u8");
+fn object(memory: &ProgramMemory) -> ObjectTable {
     let length = (memory.bytes / memory.size.max(1)).max(1);
     let same = memory.initial.windows(2).all(|pair| pair[0] == pair[1]);
     let one = |value: &Option<i64>| value.map_or_else(|| quote(UNKNOWN), |n| n.to_string());
-    let mut keys = String::new();
-    if same {
+    let table = ObjectTable::default();
+    let table = if same {
         let first = memory.initial.first().unwrap_or(&None);
-        let _ = write!(keys, "init = {}", one(first));
-        if length > 1 {
-            let _ = write!(keys, ", size = {length}");
-        }
+        table.with("init", one(first)).of_size(length)
     } else {
         let all: Vec<String> = memory.initial.iter().map(one).collect();
-        let _ = write!(keys, "init = [{}]", all.join(", "));
-    }
-    format!(
-        "{{ {keys}, type = {}, kind = {} }}",
-        quote(element),
-        quote(memory.kind)
-    )
+        table.with("init", format!("[{}]", all.join(", ")))
+    };
+    table
+        .with_text("type", memory.element.as_deref().unwrap_or("u8"))
+        .with_text("kind", memory.kind)
 }
