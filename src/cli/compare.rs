@@ -223,8 +223,11 @@ fn side<'a>(unit: &'a Unit<'_>, column: &'a Column) -> Side<'a> {
         source: unit.source,
         test: &unit.test,
         condition: match unit.questions.first().map(|q| &q.ask) {
-            Some(Ask::Reachability { prop, negate }) => (prop.as_ref(), *negate),
-            _ => (None, false),
+            Some(ask @ Ask::Reachability { .. }) => ask.clone(),
+            _ => Ask::Reachability {
+                prop: None,
+                negate: false,
+            },
         },
         answers: column
             .lines

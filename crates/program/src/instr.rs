@@ -39,13 +39,6 @@ pub struct AsmInstr {
     pub operands: String,
 }
 
-impl AsmInstr {
-    /// Whether a qualifier is given.
-    pub fn has(&self, qualifier: &str) -> bool {
-        self.qualifiers.iter().any(|given| given == qualifier)
-    }
-}
-
 impl Instr {
     /// A micro-op of a scalar instruction that is not in assembly.
     pub fn new(id: InstrId, op: Op, span: Span, line: SourceLine, text: String) -> Instr {
@@ -62,7 +55,9 @@ impl Instr {
 
     /// Whether it is an assembly instruction with a qualifier.
     pub fn has_qualifier(&self, qualifier: &str) -> bool {
-        self.assembly.as_ref().is_some_and(|a| a.has(qualifier))
+        self.assembly
+            .as_ref()
+            .is_some_and(|a| a.qualifiers.iter().any(|given| given == qualifier))
     }
 
     /// Whether this is a later micro-op of an instruction that begins with an mbarrier operation or

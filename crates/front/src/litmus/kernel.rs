@@ -77,7 +77,7 @@ impl KernelDraft {
 
     /// Gives arrays of bytes the fields that the accesses of the program decided.
     fn give_fields(&mut self, program: &Program) {
-        for (name, table) in self.objects.iter_mut().filter(|(_, t)| t.has("bytes")) {
+        for (name, table) in self.objects.iter_mut().filter(|(_, t)| t.is_of_bytes()) {
             let location = program.locations.iter().find(|l| l.name == *name);
             let Some(LocationKind::Object {
                 layout,

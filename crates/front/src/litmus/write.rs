@@ -51,9 +51,9 @@ impl ObjectTable {
         }
     }
 
-    /// Whether it has a key.
-    pub(super) fn has(&self, key: &str) -> bool {
-        self.0.iter().any(|(name, _)| *name == key)
+    /// Whether it is an array of bytes, whose parts are not known yet.
+    pub(super) fn is_of_bytes(&self) -> bool {
+        self.0.iter().any(|(key, _)| *key == "bytes")
     }
 }
 

@@ -17,16 +17,16 @@ use cat::model::ir::Model;
 use engine::{Engine, Limits};
 use front::litmus;
 use front::mapping::{Gap, GapTest, Mapping};
-use program::litmus::{LitmusTest, Prop};
+use program::litmus::LitmusTest;
 use program::options::Setting;
 use verdict::{
     Answer, Definedness, Fault, Finding, Outcomes, Place, Property, Relation, State, Verdict,
     as_prop,
 };
 
-use self::rule::{Asked, Cause, Difference};
+use self::rule::{Cause, Difference};
 use crate::known_gap::reduced;
-use crate::session::Session;
+use crate::session::{Ask, Session};
 
 /// The number of outcomes compared with the known gaps; beyond it, one outcome decides.
 const EXPLAINED: usize = 8;
@@ -43,8 +43,8 @@ pub struct Side<'a> {
     pub source: &'a LitmusTest,
     /// The test that the mapping made.
     pub test: &'a LitmusTest,
-    /// The test's condition, and whether the question is about its violation.
-    pub condition: (Option<&'a Prop>, bool),
+    /// The question about the test's condition.
+    pub condition: Ask,
     /// The answer about the condition, then about races and undefined behaviour if the model knows
     /// them.
     pub answers: Vec<(&'a Property, &'a Answer)>,
@@ -99,9 +99,8 @@ impl Means {
     }
 }
 
-/// An outcome that PTX allows and the source model forbids: in words, as a proposition, and whether
-/// its violation is meant.
-type Broken = (String, Option<Prop>, bool);
+/// An outcome that PTX allows and the source model forbids: in words, and as a question.
+type Broken = (String, Ask);
 
 /// A result before the models' names are put in.
 struct UnnamedFinding {
@@ -194,13 +193,10 @@ fn speaks_of_source(side: &Side<'_>) -> bool {
 }
 
 /// The axioms that together forbid something.
-fn axioms(side: &Side<'_>, (prop, negate): (Option<&Prop>, bool), means: &Means) -> String {
-    let names = means
-        .session(side.test, side.model)
-        .explaining()
-        .reachability(prop, negate)
-        .axioms;
-    listed(&names)
+fn axioms(side: &Side<'_>, outcome: &Ask, means: &Means) -> String {
+    let mut session = means.session(side.test, side.model).explaining();
+    let answer = session.decide(outcome);
+    listed(&answer.map_or(Vec::new(), |answer| answer.axioms))
 }
 
 /// Axioms that together forbid something, as a list.
@@ -234,10 +230,10 @@ fn listed_places(places: &[Place], said: &str) -> String {
 fn forbidden(
     relation: Relation,
     (strong, weak): (&Side<'_>, &Side<'_>),
-    (what, prop, negate): (&str, Option<&Prop>, bool),
+    (what, outcome): (&str, &Ask),
     means: &Means,
 ) -> UnnamedFinding {
-    let names = axioms(strong, (prop, negate), means);
+    let names = axioms(strong, outcome, means);
     let why = format!(
         "`{}` forbids {what} by {names}, `{}` allows it",
         strong.label, weak.label
@@ -246,13 +242,13 @@ fn forbidden(
         by: Some(names),
         ..UnnamedFinding::plain(relation, why)
     };
-    let difference = |prop| Difference {
+    let difference = Difference {
         refusing: Some(strong),
         weak,
-        asked: Asked::Outcome(prop, negate),
+        asked: outcome.clone(),
         means,
     };
-    found.with(prop.and_then(|prop| difference(prop).cause()))
+    found.with(outcome.has_prop().then(|| difference.cause()).flatten())
 }
 
 /// Two models of which neither is the reference.
@@ -271,11 +267,10 @@ fn models(a: &Side<'_>, b: &Side<'_>, means: &Means) -> UnnamedFinding {
         } else {
             (b, a)
         };
-        let (prop, negate) = strong.condition;
         return forbidden(
             Relation::Differ,
             (strong, weak),
-            ("the condition", prop, negate),
+            ("the condition", &strong.condition),
             means,
         );
     }
@@ -289,13 +284,8 @@ fn models(a: &Side<'_>, b: &Side<'_>, means: &Means) -> UnnamedFinding {
         _ => {}
     }
     for (strong, weak) in [(a, b), (b, a)] {
-        if let Some((text, prop)) = beyond(strong, weak).into_iter().next() {
-            return forbidden(
-                Relation::Differ,
-                (strong, weak),
-                (&text, prop.as_ref(), false),
-                means,
-            );
+        if let Some((text, outcome)) = beyond(strong, weak).into_iter().next() {
+            return forbidden(Relation::Differ, (strong, weak), (&text, &outcome), means);
         }
     }
     UnnamedFinding::plain(
@@ -347,7 +337,7 @@ fn race(
     let difference = Difference {
         refusing: other,
         weak: racy,
-        asked: Asked::Race,
+        asked: Ask::Race,
         means,
     };
     let found = UnnamedFinding::plain(relation, why).with(difference.cause());
@@ -389,33 +379,20 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Un
     if (source.reachability(), ptx.reachability())
         == (Some(&Verdict::Forbidden), Some(&Verdict::Allowed))
     {
-        let (prop, negate) = source.condition;
-        broken.push(("the condition".into(), prop.cloned(), negate));
+        broken.push(("the condition".into(), source.condition.clone()));
     }
-    broken.extend(
-        beyond(source, ptx)
-            .into_iter()
-            .map(|(text, prop)| (text, prop, false)),
-    );
+    broken.extend(beyond(source, ptx));
     if broken.is_empty() {
         return kept(source, ptx, means);
     }
     // The widest gap that an outcome needs; one outcome outside all gaps is a violation.
     let mut widest: Option<(usize, &Broken)> = None;
     for outcome in broken.iter().take(EXPLAINED) {
-        let (what, prop, negate) = outcome;
-        let gap = prop.as_ref().and_then(|p| {
-            by.gaps
-                .iter()
-                .position(|g| in_gap((source, ptx), g, p, *negate, means))
-        });
+        let (what, ask) = outcome;
+        let is_in = |gap: &Gap| ask.has_prop() && in_gap((source, ptx), gap, ask, means);
+        let gap = by.gaps.iter().position(is_in);
         let Some(gap) = gap else {
-            let found = forbidden(
-                Relation::Violated,
-                (source, ptx),
-                (what, prop.as_ref(), *negate),
-                means,
-            );
+            let found = forbidden(Relation::Violated, (source, ptx), (what, ask), means);
             return UnnamedFinding {
                 why: format!("`{name}` does not keep its promise: {}", found.why),
                 ..found
@@ -425,22 +402,18 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Un
             widest = Some((gap, outcome));
         }
     }
-    let Some((gap, (what, prop, negate))) = widest else {
+    let Some((gap, (what, ask))) = widest else {
         return kept(source, ptx, means);
     };
     let gap = &by.gaps[gap];
-    let names = axioms(source, (prop.as_ref(), *negate), means);
-    let of_sc = |prop: &Prop| {
-        let asked = Asked::Outcome(prop, *negate);
-        Difference {
-            refusing: Some(source),
-            weak: ptx,
-            asked,
-            means,
-        }
-        .of_sc()
+    let names = axioms(source, ask, means);
+    let difference = Difference {
+        refusing: Some(source),
+        weak: ptx,
+        asked: ask.clone(),
+        means,
     };
-    let places = prop.as_ref().map(of_sc).unwrap_or_default();
+    let places = difference.of_sc();
     let at = if places.is_empty() {
         String::new()
     } else {
@@ -461,8 +434,8 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Un
 }
 
 /// The outcomes that one model allows and the other one, whose list is complete, forbids: as text,
-/// and as propositions.
-fn beyond(strong: &Side<'_>, weak: &Side<'_>) -> Vec<(String, Option<Prop>)> {
+/// and as questions.
+fn beyond(strong: &Side<'_>, weak: &Side<'_>) -> Vec<(String, Ask)> {
     let allowed = |s: &State| {
         strong
             .outcomes
@@ -478,7 +451,8 @@ fn beyond(strong: &Side<'_>, weak: &Side<'_>) -> Vec<(String, Option<Prop>)> {
     new.map(|o| {
         let text = as_prop(&o.state);
         let prop = litmus::parse_prop(weak.source, &text).ok();
-        (text, prop)
+        let negate = false;
+        (text, Ask::Reachability { prop, negate })
     })
     .collect()
 }
@@ -496,14 +470,10 @@ fn kept(source: &Side<'_>, ptx: &Side<'_>, means: &Means) -> UnnamedFinding {
             return UnnamedFinding::plain(Relation::Undecided, why);
         }
     }
-    let (text, prop, negate) = if source.reachability() != ptx.reachability() {
-        (
-            "the condition".to_owned(),
-            ptx.condition.0.cloned(),
-            ptx.condition.1,
-        )
-    } else if let Some((text, prop)) = beyond(ptx, source).into_iter().next() {
-        (text, prop, false)
+    let (text, outcome) = if source.reachability() != ptx.reachability() {
+        ("the condition".to_owned(), ptx.condition.clone())
+    } else if let Some(outcome) = beyond(ptx, source).into_iter().next() {
+        outcome
     } else {
         let why = format!(
             "`{}` and `{}` allow the same outcomes",
@@ -511,33 +481,20 @@ fn kept(source: &Side<'_>, ptx: &Side<'_>, means: &Means) -> UnnamedFinding {
         );
         return UnnamedFinding::plain(Relation::Respected, why);
     };
-    forbidden(
-        Relation::Respected,
-        (ptx, source),
-        (&text, prop.as_ref(), negate),
-        means,
-    )
+    forbidden(Relation::Respected, (ptx, source), (&text, &outcome), means)
 }
 
 /// Whether an outcome that the source model forbids and PTX allows lies in a gap of the mapping.
-fn in_gap(
-    (source, ptx): (&Side<'_>, &Side<'_>),
-    gap: &Gap,
-    prop: &Prop,
-    negate: bool,
-    means: &Means,
-) -> bool {
-    let verdict = |test: &LitmusTest, model: &Model| {
-        means
-            .session(test, model)
-            .reachability(Some(prop), negate)
-            .verdict
+fn in_gap((source, ptx): (&Side<'_>, &Side<'_>), gap: &Gap, outcome: &Ask, means: &Means) -> bool {
+    let says = |test: &LitmusTest, model: &Model, verdict: Verdict| {
+        let answer = means.session(test, model).decide(outcome);
+        answer.is_some_and(|answer| answer.verdict == verdict)
     };
     match &gap.told {
         GapTest::Less => reduced(source.model, gap)
-            .is_some_and(|model| verdict(source.test, &model) == Verdict::Allowed),
+            .is_some_and(|model| says(source.test, &model, Verdict::Allowed)),
         GapTest::Mended(by) => Mapping::named(by)
             .and_then(|by| by.lowered(source.source).ok())
-            .is_some_and(|test| verdict(&test, ptx.model) == Verdict::Forbidden),
+            .is_some_and(|test| says(&test, ptx.model, Verdict::Forbidden)),
     }
 }

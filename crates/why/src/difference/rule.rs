@@ -15,7 +15,7 @@ use cat::model::ir::Model;
 use engine::query::Deadline;
 use engine::thin_air::thin_air_axioms;
 use program::edits::{Change, Edit, EditSite, edited};
-use program::litmus::{LitmusTest, Prop};
+use program::litmus::LitmusTest;
 use program::strength::{self, Order};
 use program::{LocationKind, Op, Program, Tag};
 use verdict::{Place, Remedy, Style, Verdict, Where, Witness, WitnessEvent};
@@ -24,6 +24,7 @@ use super::{Means, Side, listed};
 use crate::knobs::{self, Around, Kind, Knob, Version};
 use crate::needs::{Forbidding, forbidding};
 use crate::search::{Search, of_test};
+use crate::session::Ask;
 
 /// A kind of change, and the name of a difference that it removes.
 struct DifferenceRule {
@@ -171,15 +172,6 @@ impl DifferenceRule {
 /// A knob that is as written or changed, and its rule.
 type Turned = (&'static DifferenceRule, Knob);
 
-/// The subject of a difference.
-#[derive(Clone, Copy)]
-pub(super) enum Asked<'p> {
-    /// Whether a proposition can hold (`true`: fail).
-    Outcome(&'p Prop, bool),
-    /// Whether the program races, or is undefined in another way.
-    Race,
-}
-
 /// The cause of a difference.
 #[derive(Clone, Debug)]
 pub(super) struct Cause {
@@ -196,7 +188,7 @@ pub(super) struct Cause {
 pub(super) struct Difference<'s> {
     pub refusing: Option<&'s Side<'s>>,
     pub weak: &'s Side<'s>,
-    pub asked: Asked<'s>,
+    pub asked: Ask,
     pub means: &'s Means,
 }
 
@@ -204,11 +196,7 @@ impl Difference<'_> {
     /// The rule; `None` if no change of one kind, and no sum of them, removes the difference.
     pub(super) fn cause(&self) -> Option<Cause> {
         let (narrow, broad) = STRONGER.split_at(NARROW);
-        let weaker = if matches!(self.asked, Asked::Race) {
-            &[]
-        } else {
-            WEAKER
-        };
+        let weaker = if self.asked == Ask::Race { &[] } else { WEAKER };
         let narrow = || {
             let found = narrow
                 .iter()
@@ -244,12 +232,12 @@ impl Difference<'_> {
     /// The element that an explanation finds lacking under the weak model, if the other model still
     /// says no with it.
     fn lacking(&self) -> Option<Cause> {
-        let asked = |test: &LitmusTest| match self.asked {
-            Asked::Outcome(prop, _) => LitmusTest {
-                condition: Some(prop.clone()),
+        let asked = |test: &LitmusTest| match &self.asked {
+            Ask::Reachability { prop, .. } => LitmusTest {
+                condition: prop.clone(),
                 ..test.clone()
             },
-            Asked::Race => test.clone(),
+            _ => test.clone(),
         };
         let (test, source) = (asked(self.weak.test), asked(self.weak.source));
         let session = self.means.session(&test, self.weak.model);
@@ -259,12 +247,12 @@ impl Difference<'_> {
         };
         let deadline = Deadline(self.means.limits.timeout.map(|left| Instant::now() + left));
         let (needs, version) = match self.asked {
-            Asked::Outcome(_, negate) => {
+            Ask::Reachability { negate, .. } => {
                 let Forbidding { needs, version } =
                     forbidding(&session, negate, deadline.0).ok()?;
                 (needs, version)
             }
-            Asked::Race => {
+            _ => {
                 let fault = self.weak.fault().filter(|fault| fault.race)?;
                 let (Remedy::Changes(changes), Some(version)) =
                     session.remedied(fault, deadline)?
@@ -412,15 +400,13 @@ impl Difference<'_> {
         let mut session = self
             .means
             .session(lowered.as_ref().unwrap_or(source), model);
-        match self.asked {
-            Asked::Outcome(prop, negate) => {
-                match session.reachability(Some(prop), negate).verdict {
-                    Verdict::Forbidden => Some(true),
-                    Verdict::Allowed => Some(false),
-                    _ => None,
-                }
-            }
-            Asked::Race => {
+        match &self.asked {
+            outcome @ Ask::Reachability { .. } => match session.decide(outcome)?.verdict {
+                Verdict::Forbidden => Some(true),
+                Verdict::Allowed => Some(false),
+                _ => None,
+            },
+            _ => {
                 let answers = [session.race(), session.undefined()];
                 let mut none = true;
                 for answer in answers.into_iter().flatten() {
@@ -437,9 +423,7 @@ impl Difference<'_> {
 
     /// Values that justify themselves: only an axiom against them separates the two models.
     fn thin_air(&self) -> Option<Cause> {
-        let (refusing, Asked::Outcome(prop, negate)) = (self.refusing?, self.asked) else {
-            return None;
-        };
+        let refusing = self.refusing.filter(|_| self.asked != Ask::Race)?;
         let mut lesser = Model::clone(refusing.model);
         let against = thin_air_axioms(&lesser);
         if against.is_empty() {
@@ -454,7 +438,7 @@ impl Difference<'_> {
             return None;
         }
         let mut weak = self.means.session(self.weak.test, self.weak.model);
-        let witness = weak.reachability(Some(prop), negate).witness?;
+        let witness = weak.decide(&self.asked)?.witness?;
         let places = cycle_of_values(&witness);
         let label = refusing.label;
         let seen = format!(
@@ -491,8 +475,8 @@ impl Difference<'_> {
 
     /// The common answer in words.
     fn agreed(&self, no: bool) -> String {
-        let word = match (self.asked, no) {
-            (Asked::Race, _) => "calls it defined",
+        let word = match (&self.asked, no) {
+            (Ask::Race, _) => "calls it defined",
             (_, true) => "forbids it",
             (_, false) => "allows it",
         };

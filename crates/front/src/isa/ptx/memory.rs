@@ -332,7 +332,7 @@ pub(in crate::isa) fn asks_space(instr: &Instr) -> Option<(&Expr, IsIn)> {
 /// reports it if some thread writes the memory.
 pub(in crate::isa) fn is_non_coherent(instr: &Instr) -> bool {
     let load = instr.assembly.as_ref().filter(|a| a.opcode == "ld");
-    load.is_some_and(|load| load.has("nc"))
+    load.is_some() && instr.has_qualifier("nc")
 }
 
 fn load(e: &mut Emit<'_, '_>, c: &PtxInstr, proxy: Proxy) {
