@@ -26,7 +26,7 @@ pub use kinds::{
     names, orders, places, proxies, proxy_fences, proxy_fences_anywhere, regions, scopes,
     strengths,
 };
-pub(crate) use needs::rewritten;
+pub(crate) use needs::{rewritten, threads};
 pub use version::version;
 pub(crate) use version::{Added, Changes, Version};
 
@@ -52,6 +52,11 @@ impl Level {
     /// A level that changes the text.
     pub(crate) fn text(splices: Vec<Splice>) -> Level {
         Level(Act::Text(splices), String::new())
+    }
+
+    /// The same level, with other words for its state.
+    pub(crate) fn called(self, says: &str) -> Level {
+        Level(self.0, says.to_owned())
     }
 }
 
@@ -269,6 +274,11 @@ impl Knob {
     /// The change of the program at a level.
     pub fn change(&self, level: usize) -> Option<Change> {
         self.levels[level].change()
+    }
+
+    /// The state at a level in words.
+    pub(crate) fn says(&self, level: usize) -> &str {
+        &self.levels[level].1
     }
 
     /// The changes of the text at a level.

@@ -390,11 +390,7 @@ fn silences(program: &Program, knob: &Knob, level: usize) -> bool {
         .sites
         .iter()
         .any(|site| matches!(site, EditSite::Location(_)));
-    of_location
-        && knob
-            .splices(level)
-            .iter()
-            .any(|splice| splice.text.contains(relaxed))
+    of_location && knob.says(level) == relaxed
 }
 
 /// Why the written text does not suffice; empty if the fault says so.

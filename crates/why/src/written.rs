@@ -928,7 +928,7 @@ impl<'t> Source<'t> {
         let level = |(order, scope): (Order, Option<Scope>)| {
             let splices = self.atomic(&plain, order, scope)?;
             respelled(self.test, &splices)?;
-            Some(Level::text(splices))
+            Some(Level::text(splices).called(self.row.order_word(order)))
         };
         let levels: Vec<Level> = ways.filter_map(level).collect();
         (!levels.is_empty())

@@ -18,7 +18,7 @@ use program::strength::{self, Order};
 use program::{Op, Program, Scope, SourceLine, ThreadId};
 
 use super::costs::Costs;
-use crate::knobs::{Around, Knob, Spot, instr, rewritten, said, sites_of, spots};
+use crate::knobs::{Around, Knob, Spot, instr, rewritten, said, sites_of, spots, threads};
 use crate::written::Source;
 
 /// The strength of one instruction.
@@ -111,15 +111,9 @@ impl Choice {
         let program = &test.program;
         let text = &test.file.text;
         let one = |spot: &Spot| instr(program, *spot);
-        let mut names: Vec<ThreadId> = self.knob.spots().map(|spot| spot.0).collect();
-        names.sort_unstable();
-        names.dedup();
-        let name = |t: &ThreadId| program.thread(*t).name.as_str();
-        let threads = match names.as_slice() {
-            [] => String::new(),
-            [one] => name(one).to_owned(),
-            [first, .., last] => format!("{} to {}", name(first), name(last)),
-        };
+        let mut own: Vec<Spot> = self.knob.spots().collect();
+        own.sort_unstable();
+        let threads = threads(program, own);
         let whole = |splices: &[Splice], span: Span| {
             let (mut new, mut at) = (String::new(), span.start as usize);
             for splice in splices {
@@ -134,7 +128,7 @@ impl Choice {
             let at = put_in.span.start;
             let behind = |spot: &&Spot| one(spot).span.start >= at && one(spot).op.is_visible();
             let all: Vec<Spot> = spots(program)
-                .filter(|spot| names.contains(&spot.0))
+                .filter(|spot| self.knob.spots().any(|own| own.0 == spot.0))
                 .collect();
             let next = all
                 .iter()

@@ -97,8 +97,7 @@ impl Knob {
         let (line, text) = self.instr(program).map_or((0.into(), String::new()), |i| {
             (i.line.clone(), i.text.clone())
         });
-        let says = |level: usize| self.levels[level].1.clone();
-        let (mut before, mut after) = (says(what), says(instead));
+        let (mut before, mut after) = (self.says(what).to_owned(), self.says(instead).to_owned());
         // If one word for another does not say it, the whole instruction does.
         if instead > what
             && let (Some(spot), Some(change)) = (self.spots().next(), self.change(instead))
@@ -129,7 +128,7 @@ impl Knob {
 }
 
 /// The names of the threads of some instructions.
-fn threads(program: &Program, spots: Vec<Spot>) -> String {
+pub(crate) fn threads(program: &Program, spots: Vec<Spot>) -> String {
     let mut threads: Vec<ThreadId> = spots.into_iter().map(|s| s.0).collect();
     threads.dedup();
     let name = |t: &ThreadId| program.thread(*t).name.clone();
