@@ -163,6 +163,23 @@ fn lower(code: &str) -> Program {
     lower_with(code, &env()).unwrap_or_else(|e| panic!("{code}\n{e}"))
 }
 
+/// The name, the qualifiers and the operands of an instruction are data; its predicate is a branch.
+#[test]
+fn an_instruction_has_parts() {
+    let program =
+        lower("setp.eq.u32 p, 1, 1\n@p mbarrier.arrive.expect_tx.shared::cta.b64  _, [b],  8");
+    let code = &program.threads[0].code;
+    let last = code.last().expect("some code");
+    let parts = last.assembly.as_ref().expect("it is assembly");
+    assert_eq!(parts.opcode, "mbarrier");
+    assert_eq!(
+        parts.qualifiers,
+        ["arrive", "expect_tx", "shared::cta", "b64"]
+    );
+    assert_eq!(parts.operands, "_, [b], 8");
+    assert!(last.has_qualifier("expect_tx") && !last.has_qualifier("complete_tx"));
+}
+
 #[track_caller]
 fn short(code: &str) -> String {
     let program = lower(code);
