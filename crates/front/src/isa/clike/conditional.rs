@@ -11,6 +11,7 @@
 //!   and later.
 //! - OpenCL C, *Preprocessor Directives and Macros*.
 
+use super::signs::{self, Operator};
 use super::words::column;
 use program::Dialect;
 
@@ -47,20 +48,6 @@ pub(super) fn predefined(name: &str, dialect: Dialect) -> Option<Option<Number>>
         .map(|p| p.1[column(dialect)].clone())
 }
 
-/// The binary operators, from the loosest level to the tightest.
-const LEVELS: &[&[&str]] = &[
-    &["||"],
-    &["&&"],
-    &["|"],
-    &["^"],
-    &["&"],
-    &["==", "!="],
-    &["<", "<=", ">", ">="],
-    &["<<", ">>"],
-    &["+", "-"],
-    &["*", "/", "%"],
-];
-
 /// Evaluates the words of a condition; `named` gives the numbers of names.
 ///
 /// # Errors
@@ -94,9 +81,7 @@ impl<'r> ConditionReader<'r> {
     /// Reads operators of the level `loosest` and of tighter levels.
     fn level(&mut self, loosest: usize) -> Result<Number, String> {
         let mut left = self.unary()?;
-        while let Some(level) =
-            (loosest..LEVELS.len()).find(|level| LEVELS[*level].contains(&self.word()))
-        {
+        while let Some((level, _)) = signs::binary(self.word(), loosest) {
             let op = self.word();
             self.at += 1;
             let right = self.level(level + 1)?;
@@ -179,8 +164,7 @@ fn apply(op: &str, a: Number, b: Number) -> Result<Number, String> {
                 ">=" => "<=",
                 op => op,
             };
-            at_least(mirrored, *n, *c)
-                .filter(|_| LEVELS[5].contains(&op) || LEVELS[6].contains(&op))
+            at_least(mirrored, *n, *c).filter(|_| is_comparison(op))
         }
         _ => None,
     };
@@ -189,6 +173,10 @@ fn apply(op: &str, a: Number, b: Number) -> Result<Number, String> {
         (None, Unknown(name), _) | (None, _, Unknown(name)) => Unknown(name),
         (None, ..) => Unknown("the version of the compiler".into()),
     })
+}
+
+fn is_comparison(op: &str) -> bool {
+    matches!(signs::binary(op, 0), Some((_, Operator::Cmp(_))))
 }
 
 /// The result of `number op c` for a number that is at least `n`; `None`: unknown.

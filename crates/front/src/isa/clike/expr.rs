@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use super::ast::{Expr, ExprKind};
 use super::lex::{CHARACTER, Tok};
-use super::parse::{ASSIGNMENTS, Failed, Parser};
+use super::parse::{Failed, Parser};
 use super::ptx_forms::is_typed;
+use super::signs::{self, ASSIGNMENTS, Operator};
 use super::words::{bare, type_named};
 use diag::MAX_NESTING;
-use program::{BinOp, CmpOp, Ty};
+use program::{BinOp, Ty};
 
 /// Library names with a number as template argument: a constant, an aligned size, a function.
 const CONSTANT: &str = "n32_t";
@@ -18,50 +19,6 @@ const NUMBERED: &[&str] = &[
     "pipeline_consumer_wait_prior",
     "wait_prior",
 ];
-
-/// A binary operator.
-#[derive(Clone, Copy)]
-enum Operator {
-    Bin(BinOp),
-    Cmp(CmpOp),
-    And,
-    Or,
-}
-
-/// Binary operators, from the loosest to the tightest level (C11, 6.5).
-const LEVELS: &[&[(&str, Operator)]] = &[
-    &[("||", Operator::Or)],
-    &[("&&", Operator::And)],
-    &[("|", Operator::Bin(BinOp::Or))],
-    &[("^", Operator::Bin(BinOp::Xor))],
-    &[("&", Operator::Bin(BinOp::And))],
-    &[
-        ("==", Operator::Cmp(CmpOp::Eq)),
-        ("!=", Operator::Cmp(CmpOp::Ne)),
-    ],
-    &[
-        ("<", Operator::Cmp(CmpOp::Lt)),
-        ("<=", Operator::Cmp(CmpOp::Le)),
-        (">", Operator::Cmp(CmpOp::Gt)),
-        (">=", Operator::Cmp(CmpOp::Ge)),
-    ],
-    &[
-        ("<<", Operator::Bin(BinOp::Shl)),
-        (">>", Operator::Bin(BinOp::Shr)),
-    ],
-    &[
-        ("+", Operator::Bin(BinOp::Add)),
-        ("-", Operator::Bin(BinOp::Sub)),
-    ],
-    &[
-        ("*", Operator::Bin(BinOp::Mul)),
-        ("/", Operator::Bin(BinOp::Div)),
-        ("%", Operator::Bin(BinOp::Rem)),
-    ],
-];
-
-/// The level of `+` and `-`.
-pub(super) const ADDITIVE: usize = 8;
 
 impl Parser<'_, '_> {
     /// Parses any expression, with commas.
@@ -169,9 +126,7 @@ impl Parser<'_, '_> {
         let Tok::Punct(sign) = self.tokens.peek() else {
             return None;
         };
-        let mut levels = (loosest..).zip(LEVELS.get(loosest..)?);
-        levels
-            .find_map(|(level, operators)| Some((level, operators.iter().find(|o| o.0 == sign)?.1)))
+        signs::binary(sign, loosest)
     }
 
     pub(super) fn unary(&mut self) -> Result<Expr, Failed> {

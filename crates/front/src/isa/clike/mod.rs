@@ -89,6 +89,7 @@ mod ptx_calls;
 mod ptx_forms;
 mod refused;
 mod scope;
+mod signs;
 mod source;
 mod templates;
 #[cfg(test)]

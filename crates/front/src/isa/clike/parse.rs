@@ -16,10 +16,10 @@ use super::inline_asm;
 use super::language::Language;
 use super::lex::{Tok, tokens};
 use super::refused::class;
+use super::signs::ASSIGNMENTS;
 use super::templates::{Instances, TemplateParameter};
 use super::words::is_keyword;
 use diag::{Cursor, MAX_NESTING, MappedText, Sink, Token};
-use program::BinOp;
 
 /// Reads tokens one by one.
 pub(super) struct Parser<'a, 's> {
@@ -55,20 +55,6 @@ pub(super) struct ClassParts {
 pub(super) struct Failed;
 
 pub(super) type Parsed<T> = Result<T, Failed>;
-
-/// Compound assignments.
-pub(super) const ASSIGNMENTS: &[(&str, BinOp)] = &[
-    ("+=", BinOp::Add),
-    ("-=", BinOp::Sub),
-    ("*=", BinOp::Mul),
-    ("/=", BinOp::Div),
-    ("%=", BinOp::Rem),
-    ("&=", BinOp::And),
-    ("|=", BinOp::Or),
-    ("^=", BinOp::Xor),
-    ("<<=", BinOp::Shl),
-    (">>=", BinOp::Shr),
-];
 
 /// Parses the statements of a thread's code.
 pub(super) fn statements(
@@ -264,10 +250,9 @@ impl<'a> Parser<'a, '_> {
         }
         let labelled = self.tokens.peek_at(1) == Tok::Punct(":");
         if self.tokens.peek() == Tok::Name && !labelled && !self.names_class(0) {
-            let assigned = |sign: &str| ASSIGNMENTS.iter().any(|a| a.0 == sign);
             let operated = match self.tokens.peek_at(1) {
                 Tok::Punct("=" | "." | "->" | "[" | "++" | "--") => true,
-                Tok::Punct(sign) => assigned(sign),
+                Tok::Punct(sign) => ASSIGNMENTS.iter().any(|a| a.0 == sign),
                 _ => false,
             };
             let operated = operated && !is_keyword(self.word(), self.language.dialect);

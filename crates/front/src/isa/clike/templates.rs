@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::ast::{Base, Declarator, Expr, ExprKind, Qualifiers, Specifiers, StmtKind, TypeName};
-use super::expr::ADDITIVE;
 use super::lex::Tok;
 use super::parse::{Parsed, Parser};
+use super::signs::ADDITIVE;
 use super::words::takes_words;
 use program::Ty;
 

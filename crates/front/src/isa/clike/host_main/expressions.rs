@@ -6,37 +6,7 @@ use std::rc::Rc;
 use super::parser::{HostParser, Read};
 use super::tree::{HostExpr, HostExprKind, HostFunction, HostLaunch};
 use crate::isa::clike::lex::Tok;
-
-/// Binary operators, from the loosest to the tightest level (ISO C++, expr).
-const LEVELS: [&[&str]; 10] = [
-    &["||"],
-    &["&&"],
-    &["|"],
-    &["^"],
-    &["&"],
-    &["==", "!="],
-    &["<", "<=", ">", ">="],
-    &["<<", ">>"],
-    &["+", "-"],
-    &["*", "/", "%"],
-];
-
-/// The level of `+` and `-`.
-const ADDITIVE: usize = 8;
-
-/// Compound assignments with their operators.
-const ASSIGNMENTS: [(&str, &str); 10] = [
-    ("+=", "+"),
-    ("-=", "-"),
-    ("*=", "*"),
-    ("/=", "/"),
-    ("%=", "%"),
-    ("&=", "&"),
-    ("|=", "|"),
-    ("^=", "^"),
-    ("<<=", "<<"),
-    (">>=", ">>"),
-];
+use crate::isa::clike::signs::{self, ADDITIVE, ASSIGNMENTS};
 
 /// Casts that are written like calls of templates.
 const CASTS: [&str; 3] = ["static_cast", "reinterpret_cast", "const_cast"];
@@ -66,7 +36,8 @@ impl HostParser<'_> {
             let left = p.binary(0)?;
             let start = left.range.start;
             let sign = p.sign(0);
-            let op = ASSIGNMENTS.iter().find(|a| a.0 == sign).map(|a| a.1);
+            let op = ASSIGNMENTS.iter().find(|a| a.0 == sign);
+            let op = op.and_then(|a| a.0.strip_suffix('='));
             if sign == "=" || op.is_some() {
                 p.next();
                 let value = p.expression()?;
@@ -95,8 +66,9 @@ impl HostParser<'_> {
         let mut left = self.unary()?;
         loop {
             let sign = self.sign(0);
-            let level = (loosest..LEVELS.len()).find(|&l| LEVELS[l].contains(&sign));
-            let Some(level) = level else { return Ok(left) };
+            let Some((level, _)) = signs::binary(sign, loosest) else {
+                return Ok(left);
+            };
             self.next();
             let right = self.nested(|p| p.binary(level + 1))?;
             let range = left.range.start..right.range.end;
