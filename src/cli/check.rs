@@ -18,7 +18,7 @@ use super::settings::Settings;
 use super::terminal::Terminal;
 use super::watch;
 use diag::Diagnostic;
-use program::litmus::{LaunchOrigin, LitmusTest};
+use program::litmus::LitmusTest;
 use report::{AnswerLine, ReportSubject, counted};
 
 /// Runs it; returns the exit code.
@@ -86,8 +86,11 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
 
     let files = run.load(&args.paths);
     if args.question.models.is_empty() {
-        let alone = |t: &&LitmusTest| t.expect.is_empty() && !t.runs.is_empty();
-        run.of_runs = files.iter().flat_map(|f| &f.tests).filter(alone).count();
+        run.of_runs = files
+            .iter()
+            .flat_map(|f| &f.tests)
+            .filter(|t| t.expect.is_empty() && !t.runs.is_empty())
+            .count();
     }
     let questions = |test: &LitmusTest, model: &str| {
         let mut all = plan::expectations(
@@ -97,10 +100,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         );
         // Where a smaller launch is decided, this is asked of the given one.
         let barriers = match args.property.as_slice() {
-            [] => test
-                .launch
-                .as_ref()
-                .is_some_and(|l| !l.notes.is_empty() && !matches!(l.by, LaunchOrigin::Main(_))),
+            [] => test.launch.as_ref().is_some_and(|l| l.is_smaller),
             some => some.iter().any(|name| name == "divergence"),
         };
         if barriers && test.launch.is_some() && parametric::solver::IS_THERE {

@@ -301,8 +301,11 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> Answers {
                     timeout: time_of(&question.ask, settings),
                     ..settings.limits
                 };
-                let new = || Liveness::new(setting, settings.engine, limits, &settings.set);
-                let answer = liveness.get_or_insert_with(new).ask(progress);
+                let answer = liveness
+                    .get_or_insert_with(|| {
+                        Liveness::new(setting, settings.engine, limits, &settings.set)
+                    })
+                    .ask(progress);
                 // Whether a kernel of a source file is defined is another question.
                 let asked = session.get_or_insert_with(opened);
                 return Some(match unit.source.launch {
@@ -334,8 +337,8 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> Answers {
                 return answer;
             };
             answer.map(|mut answer| {
-                let again = |other: &mut Session<'_>| other.decide(&question.ask);
-                answer.dependences = session.dependences(&answer.verdict, again);
+                answer.dependences =
+                    session.dependences(&answer.verdict, |other| other.decide(&question.ask));
                 answer.vacuous =
                     matches!(question.ask, Ask::Reachability { .. }) && session.is_vacuous(&answer);
                 answer
@@ -432,7 +435,9 @@ fn is_settled(answer: &Answer) -> bool {
 /// Explains an answer that misses the test's expectation; for a race, names a repair.
 fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, settings: &Settings) {
     let met = report::is_met(question.expected, answer.verdict.word());
-    let fault = unit.source.launch.is_some() && answer.verdict == Verdict::Racy;
+    // A change of compiled code is none of the file.
+    let launch = unit.source.launch.as_ref().filter(|l| l.compiler.is_none());
+    let fault = launch.is_some() && answer.verdict == Verdict::Racy;
     // Who asked of a kernel asked for no proof, and waits.
     let most = match unit.source.program.host {
         Some(_) => PROGRAM_REMEDY,

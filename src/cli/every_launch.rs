@@ -13,7 +13,7 @@ use super::plan::{Question, Unit};
 use super::seams;
 use super::settings::Settings;
 use super::terminal::Terminal;
-use diag::{Diagnostic, Severity, SourceFile, SourceLine, file};
+use diag::{Diagnostic, Severity, SourceFile, file};
 use front::litmus::form::{self, Form, forms};
 use front::litmus::{FileKind, MAX_THREADS, source};
 use parametric::decide::Apart;
@@ -66,10 +66,7 @@ impl<'a> EveryLaunch<'a> {
 
     /// Whether the exact engines have a smaller launch than the given one.
     pub(super) fn is_smaller(&self) -> bool {
-        self.test
-            .launch
-            .as_ref()
-            .is_some_and(|l| !l.notes.is_empty())
+        self.test.launch.as_ref().is_some_and(|l| l.is_smaller)
     }
 
     /// Whether the launch has so many threads that deciding it exactly takes long.
@@ -283,11 +280,10 @@ impl EveryLaunch<'_> {
             (a, Where::Before),
         ];
         let end = Instant::now() + self.time(PROOF, 2);
-        let proves = |(line, place): &(&SourceLine, Where)| {
+        let (line, place) = places.into_iter().find(|(line, place)| {
             let left = end.saturating_duration_since(Instant::now());
             !left.is_zero() && self.is_proved_with(text, line.number, *place, left)
-        };
-        let (line, place) = places.into_iter().find(proves)?;
+        })?;
         Some(Change {
             line: line.clone(),
             text: format!("a barrier at line {}", line.number),
@@ -382,11 +378,11 @@ pub(super) fn answer(
     // A race in a launch of many threads is found sooner in a smaller one.
     let searched = kernel.is_smaller() || (kernel.has_open_arguments() && kernel.is_wide());
     let searched = (searched && open.apart.is_some()).then(|| kernel.search(ask));
-    let is_shown = |(_, test): &(verdict::Answer, Option<LitmusTest>)| test.is_some();
-    let exact = match kernel.is_smaller() || searched.as_ref().is_some_and(is_shown) {
-        true => None,
-        false => exact(),
-    };
+    let exact =
+        match kernel.is_smaller() || searched.as_ref().is_some_and(|(_, test)| test.is_some()) {
+            true => None,
+            false => exact(),
+        };
     let Some(mut exact) = exact else {
         let (answer, test) = searched.unwrap_or_else(|| (undecided(open), None));
         return (Some(answer), test);
@@ -461,8 +457,7 @@ pub(super) fn check(args: &CheckArgs, launch: LaunchArg, terminal: &Terminal) ->
             }
         }
     }
-    let is_error = |d: &Diagnostic| d.severity == Severity::Error;
-    events.invalid |= diagnostics.iter().any(is_error);
+    events.invalid |= diagnostics.iter().any(|d| d.severity == Severity::Error);
     terminal.diagnose_all(&diagnostics);
     terminal.printed(&text, events.code())
 }
@@ -634,7 +629,6 @@ fn sentence(path: &str, form: &Form, property: Property, answer: &Answer) -> Str
 /// An answer as an object, with its keys in the order of all answers.
 fn object(path: &str, form: &Form, property: Property, answer: &Answer) -> String {
     let text = |s: &str| serde_json::Value::from(s).to_string();
-    let list = |all: &[String]| serde_json::Value::from(all.to_vec()).to_string();
     let mut object = format!(
         "{{\"path\":{},\"test\":{},\"property\":\"{}\",\"verdict\":\"{}\",\"expected\":null,\
          \"engine\":\"parametric\"",
@@ -649,7 +643,7 @@ fn object(path: &str, form: &Form, property: Property, answer: &Answer) -> Strin
     };
     object.push_str(&match answer {
         Answer::Never { proved, assumed } => {
-            let assumed = list(assumed);
+            let assumed = serde_json::Value::from(assumed.to_vec()).to_string();
             format!(
                 ",\"proved\":\"{}\",\"assumed\":{assumed}",
                 proved.launches().word()

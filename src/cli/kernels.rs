@@ -33,8 +33,8 @@ pub(super) fn denies(unit: &Unit<'_>, question: &Question, settings: &Settings) 
     (unit.source.launch.is_some() && !defined) || (settings.deny_race && race)
 }
 
-/// The reads of memory that nothing has written, but for those of buffers that the launch fills. The
-/// answer about races has them, if the kernel does not race: a race explains other such reads.
+/// The reads of memory that nothing has written, but for those of buffers that the launch fills.
+/// The answer about races has them, if the kernel does not race: a race explains other such reads.
 pub(super) fn mistaken_reads(
     unit: &Unit<'_>,
     question: &Question,
@@ -48,11 +48,12 @@ pub(super) fn mistaken_reads(
         return Vec::new();
     }
     let object = |memory: &str| memory.split(['[', '.']).next().unwrap_or("").to_owned();
-    let is_input = |read: &&Unwritten| launch.inputs.contains(&object(&read.memory));
-    let mine = reads.iter().filter(|read| !is_input(read));
+    let mine = reads
+        .iter()
+        .filter(|read| !launch.inputs.contains(&object(&read.memory)));
     let test = unit.source;
     let told = Told { unit, test, launch };
-    let placed = |read: &Unwritten| {
+    mine.map(|read| {
         let place = read
             .memory
             .split_once(':')
@@ -62,8 +63,8 @@ pub(super) fn mistaken_reads(
             memory: place.to_owned(),
             ..read.clone()
         }
-    };
-    mine.map(placed).collect()
+    })
+    .collect()
 }
 
 /// The errors of a kernel at its lines; `None`: the test comes from no source file. `shown`: the
@@ -98,8 +99,8 @@ pub(super) fn told(
     }
     // A proof is about the launch that is given, whatever its size.
     let is_main = matches!(own.by, LaunchOrigin::Main(_));
-    let is_smaller = !own.notes.is_empty() && !is_main && answer.engine != PARAMETRIC;
-    let is_given = !is_main && !own.notes.is_empty() && shown.is_none() && !is_smaller;
+    let is_smaller = own.is_smaller && answer.engine != PARAMETRIC;
+    let is_given = own.is_smaller && shown.is_none() && !is_smaller;
     let text = match is_given {
         true => &own.given.text,
         false => &launch.text,
@@ -108,8 +109,11 @@ pub(super) fn told(
         true => own.notes.clone(),
         false => Vec::new(),
     };
-    let of_compiler = |by| format!("this is about the code that {by} makes of the file");
-    notes.extend(own.compiler.as_ref().map(of_compiler));
+    notes.extend(
+        own.compiler
+            .as_ref()
+            .map(|by| format!("this is about the code that {by} makes of the file")),
+    );
     Some(Box::new(KernelAnswer {
         kernel: launch.kernel.clone(),
         launch: text.clone(),
@@ -181,28 +185,31 @@ impl Told<'_> {
             None => self.runs(),
         };
         let execution = first.and_then(|fault| fault.execution.as_ref());
-        let tell = |(i, pair): (usize, &RacingPair)| {
-            let witness = execution.or(answer.witness.as_ref()).filter(|_| i == 0);
-            let d = self
-                .race(pair, witness)
-                .note(self.reason(pair, &runs, witness));
-            match first
-                .filter(|_| i == 0)
-                .and_then(|fault| fault.remedy.as_ref())
-            {
-                Some(Remedy::Changes(changes)) => {
-                    let all = changes.iter().map(proposal).collect::<Vec<_>>();
-                    d.help(all.join(", and "))
-                }
-                _ => match self.agents() {
-                    Some(agents) => {
-                        agents.advised(d, pair.events.each_ref().map(|e| e.event.thread))
+        pairs
+            .iter()
+            .enumerate()
+            .map(|(i, pair)| {
+                let witness = execution.or(answer.witness.as_ref()).filter(|_| i == 0);
+                let d = self
+                    .race(pair, witness)
+                    .note(self.reason(pair, &runs, witness));
+                match first
+                    .filter(|_| i == 0)
+                    .and_then(|fault| fault.remedy.as_ref())
+                {
+                    Some(Remedy::Changes(changes)) => {
+                        let all = changes.iter().map(proposal).collect::<Vec<_>>();
+                        d.help(all.join(", and "))
                     }
-                    None => d,
-                },
-            }
-        };
-        pairs.iter().enumerate().map(tell).collect()
+                    _ => match self.agents() {
+                        Some(agents) => {
+                            agents.advised(d, pair.events.each_ref().map(|e| e.event.thread))
+                        }
+                        None => d,
+                    },
+                }
+            })
+            .collect()
     }
 
     fn race(&self, pair: &RacingPair, witness: Option<&Witness>) -> Diagnostic {

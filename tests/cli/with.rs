@@ -20,7 +20,7 @@ esac
 "#;
 
 /// Checks a source file through the script. `module` is what the script makes of it.
-fn check(source: &str, module: &str) -> Said {
+fn check(source: &str, module: &str, options: &[&str]) -> Said {
     let folder = tempfile::tempdir().expect("a folder");
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
     fs::copy(
@@ -33,7 +33,11 @@ fn check(source: &str, module: &str) -> Said {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a script");
     command(
         folder.path(),
-        &["check", "--with", "nvcc", "--deny", "race", source],
+        &[
+            &["check", "--with", "nvcc", "--deny", "race", source],
+            options,
+        ]
+        .concat(),
     )
     .env("NVCC", &script)
     .env("MODULE", tests.join("with").join(module))
@@ -44,7 +48,7 @@ fn check(source: &str, module: &str) -> Said {
 
 #[test]
 fn compiled_code_is_told_in_lines_of_its_source() {
-    let said = check("block_reduction.bug.cu", "block_reduction.bug.ptx");
+    let said = check("block_reduction.bug.cu", "block_reduction.bug.ptx", &[]);
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     let told = said.out + &said.err;
     for text in [
@@ -56,18 +60,26 @@ fn compiled_code_is_told_in_lines_of_its_source() {
     }
     // A change of the compiled code is none of the source.
     assert!(!told.contains("help:"), "{told}");
+    let options = ["--format", "jsonl"];
+    let said = check(
+        "block_reduction.bug.cu",
+        "block_reduction.bug.ptx",
+        &options,
+    );
+    assert!(said.out.contains("\"verdict\":\"racy\""), "{}", said.out);
+    assert!(!said.out.contains("remedy"), "{}", said.out);
 }
 
 #[test]
 fn its_right_twin_is_race_free() {
-    let said = check("block_reduction.cu", "block_reduction.ptx");
+    let said = check("block_reduction.cu", "block_reduction.ptx", &[]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert!(said.out.contains("1 race-free"), "{}", said.out);
 }
 
 #[test]
 fn a_compiler_that_fails_is_an_error() {
-    let said = check("block_reduction.cu", "no-such-module.ptx");
+    let said = check("block_reduction.cu", "no-such-module.ptx", &[]);
     assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
     assert!(
         said.err

@@ -81,7 +81,9 @@ pub struct KernelLaunch {
     pub span: Span,
     /// Buffers that begin with any values: reading them is no mistake.
     pub inputs: Vec<String>,
-    /// What is to be said of the launch: why it is a smaller one; of a program: its way.
+    /// Whether a kernel has fewer threads than in the `given` launch.
+    pub is_smaller: bool,
+    /// The reason for a smaller launch; for a program, the choices of its run.
     pub notes: Vec<String>,
     /// Of a program: its arguments.
     pub arguments: Vec<String>,

@@ -22,7 +22,8 @@ pub(super) struct Bound {
     pub(super) by: LaunchOrigin,
     pub(super) arguments: Vec<Argument>,
     pub(super) memory: Vec<Memory>,
-    pub(super) notes: Vec<String>,
+    /// The reason for fewer threads than in the given launch.
+    pub(super) smaller: Option<String>,
 }
 
 /// An argument.

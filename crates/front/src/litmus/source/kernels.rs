@@ -651,7 +651,7 @@ impl SourceKernel {
     ) -> Result<Option<(Bound, LitmusTest)>, Vec<Diagnostic>> {
         let mut bound = self.bound(given, sizes)?;
         let mut whole = bound.given();
-        self.make_smaller(&mut bound, given)?;
+        self.make_smaller(&mut bound);
         self.add_dynamic(&mut bound, given);
         let open = bound.memory.iter().any(|m| m.length.is_none());
         if open {
@@ -709,7 +709,8 @@ impl SourceKernel {
             by: bound.by,
             span: self.head.span,
             inputs: inputs.map(|m| m.name.clone()).collect(),
-            notes: bound.notes.clone(),
+            is_smaller: bound.smaller.is_some(),
+            notes: bound.smaller.iter().cloned().collect(),
             arguments: Vec::new(),
             constants: BTreeMap::new(),
             given: bound.given(),
@@ -762,7 +763,7 @@ impl SourceKernel {
             by,
             arguments: Vec::new(),
             memory: Vec::new(),
-            notes: Vec::new(),
+            smaller: None,
         };
         match given {
             Some(given) => bind(&mut bound, head, given)?,
@@ -772,14 +773,10 @@ impl SourceKernel {
     }
 
     /// Makes a launch of too many threads smaller, with numbers and buffers in proportion.
-    fn make_smaller(
-        &self,
-        bound: &mut Bound,
-        given: Option<&WrittenLaunches>,
-    ) -> Result<(), Vec<Diagnostic>> {
+    fn make_smaller(&self, bound: &mut Bound) {
         let before = bound.threads();
         if before <= MOST_THREADS {
-            return Ok(());
+            return;
         }
         let whole = bound.text();
         let wanted = choose::block(&self.head);
@@ -804,21 +801,17 @@ impl SourceKernel {
         for memory in bound.memory.iter_mut().filter(|m| one(&m.contents)) {
             memory.length = None;
         }
-        if given.is_some_and(|given| given.launch.shared.is_some()) {
-            bound.notes.clear();
-        }
-        bound.notes.push(format!(
+        bound.smaller = Some(format!(
             "`{whole}` has {before} threads, too many to decide one by one: a smaller launch is \
             decided instead"
         ));
-        Ok(())
     }
 
     /// Adds the arrays of dynamic shared memory, which all begin at one place.
     fn add_dynamic(&self, bound: &mut Bound, given: Option<&WrittenLaunches>) {
         let shared = given
             .and_then(|given| given.launch.shared)
-            .filter(|_| bound.notes.is_empty());
+            .filter(|_| bound.smaller.is_none());
         let mut first: Option<String> = None;
         for (name, element) in &self.head.dynamic {
             let length = shared

@@ -304,6 +304,7 @@ impl<'a> BoundProgram<'a> {
             by: LaunchOrigin::Main(self.trace.launches),
             span: self.trace.span,
             inputs: open.map(|memory| memory.name.clone()).collect(),
+            is_smaller: false,
             notes: {
                 let smaller = self.smaller.iter().cloned();
                 smaller.chain(self.trace.choices.clone()).collect()
