@@ -25,6 +25,7 @@ use program::host::{HostProgram, LaunchGraph, QueryId};
 use program::{Program, ThreadId};
 
 /// An answer in one view of its query.
+#[derive(Clone, Copy)]
 struct ViewAnswer {
     /// Index of the answer.
     answer: usize,
@@ -174,14 +175,9 @@ impl<'a> Answers<'a> {
         let views = self.views.len();
         let mut chains = vec![vec![Cond::FALSE; views]; views];
         for i in self.ordering() {
-            let ViewAnswer {
-                answer,
-                view,
-                complete,
-                ..
-            } = self.said[i];
-            for to in (0..views).filter(|&to| before[to][answer]) {
-                chains[view][to] = self.out.pool.or(chains[view][to], complete);
+            let said = self.said[i];
+            for to in (0..views).filter(|&to| before[to][said.answer]) {
+                chains[said.view][to] = self.out.pool.or(chains[said.view][to], said.complete);
             }
         }
         // Chains through other views, by Warshall's algorithm.
@@ -212,18 +208,13 @@ impl<'a> Answers<'a> {
                 })
                 .collect();
             for i in self.ordering() {
-                let ViewAnswer {
-                    answer,
-                    view,
-                    complete,
-                    ..
-                } = self.said[i];
-                let cond = self.out.pool.and(complete, known[view]);
+                let said = self.said[i];
+                let cond = self.out.pool.and(said.complete, known[said.view]);
                 if cond == Cond::FALSE {
                     continue;
                 }
                 for (b, slot) in row.iter_mut().enumerate() {
-                    if self.later[answer][b] && self.operations[a].0 != self.operations[b].0 {
+                    if self.later[said.answer][b] && self.operations[a].0 != self.operations[b].0 {
                         *slot = self.out.pool.or(*slot, cond);
                     }
                 }
@@ -236,13 +227,13 @@ impl<'a> Answers<'a> {
         let (views, asks) = (self.views.len(), self.said[i].view);
         let mut told = Vec::new();
         for other in self.ordering() {
-            let ViewAnswer { view, complete, .. } = self.said[other];
-            let direct = Cond::constant(self.covered[asks][view]);
+            let said = self.said[other];
+            let direct = Cond::constant(self.covered[asks][said.view]);
             let through = (0..views)
                 .filter(|&v| self.covered[asks][v])
-                .map(|v| chains[v][view]);
+                .map(|v| chains[v][said.view]);
             let covers = through.fold(direct, |any, c| self.out.pool.or(any, c));
-            let cond = self.out.pool.and(covers, complete);
+            let cond = self.out.pool.and(covers, said.complete);
             if cond != Cond::FALSE {
                 told.push((other, cond));
             }
@@ -255,24 +246,28 @@ impl<'a> Answers<'a> {
     pub(crate) fn times(&mut self, table: &mut [Vec<Cond>]) {
         let chains = self.chains(true);
         for i in self.ordering() {
-            let ViewAnswer {
-                answer,
-                view,
-                asked,
-                open,
-                ..
-            } = self.said[i];
-            let (query, number) = self.views[view];
+            let said = self.said[i];
+            let (query, number) = self.views[said.view];
             let changes = self.way.view(query, number);
             for &call in &changes.before {
                 let earlier = self.way.before_call(call, self.operations);
-                self.put(table, asked, &earlier, &self.later[answer].clone());
+                self.put(
+                    table,
+                    said.asked,
+                    &earlier,
+                    &self.later[said.answer].clone(),
+                );
             }
             for &call in &changes.after {
                 let later = self.way.after_call(call, self.operations);
-                self.put(table, asked, &self.earlier[answer].clone(), &later);
+                self.put(
+                    table,
+                    said.asked,
+                    &self.earlier[said.answer].clone(),
+                    &later,
+                );
             }
-            if self.after_answers[view][answer] {
+            if self.after_answers[said.view][said.answer] {
                 // Such an answer is impossible: see the constraints.
                 continue;
             }
@@ -282,11 +277,11 @@ impl<'a> Answers<'a> {
                     .iter()
                     .filter(|(other, _)| self.later[self.said[*other].answer][b])
                     .map(|t| t.1);
-                let start = Cond::constant(self.after[view][b]);
+                let start = Cond::constant(self.after[said.view][b]);
                 let complete = seen.fold(start, |any, c| self.out.pool.or(any, c));
-                let cond = self.out.pool.and(open, complete);
+                let cond = self.out.pool.and(said.open, complete);
                 let only: Vec<bool> = (0..self.operations.len()).map(|other| other == b).collect();
-                self.put(table, cond, &self.earlier[answer].clone(), &only);
+                self.put(table, cond, &self.earlier[said.answer].clone(), &only);
             }
         }
     }
@@ -311,14 +306,8 @@ impl<'a> Answers<'a> {
         let chains = self.chains(true);
         let ordering = self.ordering();
         for i in 0..self.said.len() {
-            let ViewAnswer {
-                answer,
-                view,
-                complete,
-                open,
-                ..
-            } = self.said[i];
-            let (query, number) = self.views[view];
+            let said = self.said[i];
+            let (query, number) = self.views[said.view];
             let (threads, ever) = self.way.awaited_by(self.program, query, number);
             let ended = threads
                 .iter()
@@ -326,22 +315,25 @@ impl<'a> Answers<'a> {
             let ended = ended.fold(Cond::constant(ever), |all, done| {
                 self.out.pool.and(all, done)
             });
-            all.push(self.out.pool.implies(complete, ended));
+            all.push(self.out.pool.implies(said.complete, ended));
             // Work that has ended is complete in the end.
-            let in_vain = self.out.pool.and(self.answers[answer].for_ever, open);
+            let in_vain = self
+                .out
+                .pool
+                .and(self.answers[said.answer].for_ever, said.open);
             let in_vain = self.out.pool.and(in_vain, ended);
             all.push(self.out.pool.not(in_vain));
             if !ordering.contains(&i) {
                 continue;
             }
-            let start = Cond::constant(self.after_answers[view][answer]);
+            let start = Cond::constant(self.after_answers[said.view][said.answer]);
             let told = self.told_by(i, &chains);
             let before = told
                 .iter()
-                .filter(|(other, _)| self.follows[self.said[*other].answer][answer])
+                .filter(|(other, _)| self.follows[self.said[*other].answer][said.answer])
                 .map(|t| t.1);
             let known = before.fold(start, |any, c| self.out.pool.or(any, c));
-            let against = self.out.pool.and(open, known);
+            let against = self.out.pool.and(said.open, known);
             all.push(self.out.pool.not(against));
         }
         // A thread queries in the order of its code, and the calls of other threads come in their

@@ -251,9 +251,8 @@ impl Unroller<'_> {
         let id = runs[first].id;
         let mates = |i: &usize| program.same_group(id, runs[*i].id, among);
         // If their code differs, places of one thread do not exist in the other.
-        let spared = |i: &usize| attendance.spares_ended() && runs[*i].is_over();
         let alike = (0..runs.len())
-            .filter(|i| mates(i) && !spared(i))
+            .filter(|i| mates(i) && !(attendance.spares_ended() && runs[*i].is_over()))
             .all(|i| is_alike(thread, program.thread(runs[i].id)));
         // In a loop, a thread may run together with others in another iteration.
         let progress = self.purpose.is_progress();

@@ -7,7 +7,7 @@ use crate::skeleton::graph::EdgeKind;
 use crate::skeleton::values::domain::Domains;
 use crate::skeleton::{Cond, Event, Skeleton};
 use cat::rel::{EventId, EventSet, Rel};
-use program::memory::{Cell, CellId, Memory};
+use program::memory::{CellId, Memory};
 use program::{
     Class, CmpOp, EventKind, LocId, LocationKind, MemoryKind, OpenClMemory, Program, Scope, Space,
     ThreadId, Ty,
@@ -231,8 +231,9 @@ pub(crate) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
         let mut away = Cond::FALSE;
         for &c in &domains.cells[i] {
             let cell = sk.memory.cell(c);
-            let own = |owner: ThreadId| same_block(sk, owner, thread);
-            if cell.space == Space::Shared && !cell.owner.is_none_or(own) {
+            if cell.space == Space::Shared
+                && !cell.owner.is_none_or(|owner| same_block(sk, owner, thread))
+            {
                 let here = is_at(sk, i, c);
                 away = sk.pool.or(away, here);
             }
@@ -253,18 +254,10 @@ pub(crate) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
         let Some(guest) = sk.events[j].thread else {
             continue;
         };
-        let mut hosts: Vec<(ThreadId, Cond)> = Vec::new();
-        for &c in &domains.cells[j] {
-            let Cell {
-                space: Space::Shared,
-                owner: Some(owner),
-                ..
-            } = *sk.memory.cell(c)
-            else {
-                continue;
-            };
-            hosts.push((owner, is_at(sk, j, c)));
-        }
+        let hosts: Vec<(ThreadId, Cond)> = shared_cells(sk, domains, j)
+            .into_iter()
+            .map(|(c, owner)| (owner, is_at(sk, j, c)))
+            .collect();
         for i in 0..sk.len() {
             let Some(thread) = sk.events[i].thread else {
                 continue;
@@ -272,18 +265,26 @@ pub(crate) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
             if same_block(sk, thread, guest) {
                 continue;
             }
-            let own = hosts
-                .iter()
-                .filter(|(owner, _)| same_block(sk, *owner, thread));
-            let own: Vec<Cond> = own.map(|(_, here)| *here).collect();
-            let cond = own
-                .into_iter()
-                .fold(Cond::FALSE, |any, here| sk.pool.or(any, here));
+            let mut cond = Cond::FALSE;
+            for &(owner, here) in &hosts {
+                if same_block(sk, owner, thread) {
+                    cond = sk.pool.or(cond, here);
+                }
+            }
             rel.add(i, j, cond);
         }
     }
     rel.open.sort();
     rel
+}
+
+/// The cells of shared memory that event `i` may access, each with the thread that owns it.
+fn shared_cells(sk: &Skeleton, domains: &Domains, i: usize) -> Vec<(CellId, ThreadId)> {
+    let cells = domains.cells[i].iter().map(|&c| (c, sk.memory.cell(c)));
+    let shared = cells.filter(|(_, cell)| cell.space == Space::Shared);
+    shared
+        .filter_map(|(c, cell)| Some((c, cell.owner?)))
+        .collect()
 }
 
 /// Whether two threads are in one CTA.
@@ -329,15 +330,7 @@ pub(crate) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
             continue;
         };
         let mut leaves = Cond::FALSE;
-        for &c in &domains.cells[i] {
-            let Cell {
-                space: Space::Shared,
-                owner: Some(owner),
-                ..
-            } = *sk.memory.cell(c)
-            else {
-                continue;
-            };
+        for (c, owner) in shared_cells(sk, domains, i) {
             let block: Vec<ThreadId> = sk
                 .program
                 .thread_ids()

@@ -60,7 +60,7 @@ impl BarrierRules<'_> {
             {
                 continue;
             }
-            let same = self.same_phase((i, a), (j, &b), chosen);
+            let same = self.is_phases_behind(0, (i, a), (j, &b), chosen);
             let pool = self.pool();
             let here = pool.and(b.guard, m);
             let both = pool.and(same, here);

@@ -384,15 +384,17 @@ impl BarrierRules<'_> {
         result
     }
 
-    /// The condition that two arrivals are in one phase, given that they are at one barrier.
-    pub(super) fn same_phase(
+    /// The condition that arrival `b` is `distance` phases behind `a`, given that they are at one
+    /// barrier.
+    pub(super) fn is_phases_behind(
         &mut self,
+        distance: usize,
         a: IndexedArrival<'_>,
         b: IndexedArrival<'_>,
         chosen: &PhaseChoices,
     ) -> Cond {
         let mine = self.phases_of(a, chosen);
-        self.some_phase(&mine, |r, k| r.phase_is(b, k, chosen))
+        self.some_phase(&mine, |r, k| r.phase_is(b, k + distance, chosen))
     }
 
     /// The condition that two arrivals are at one barrier in one phase. Instance barriers have a
@@ -407,7 +409,7 @@ impl BarrierRules<'_> {
         if m == Cond::FALSE || !matches!(a.1.at.naming, Naming::Counted { .. }) {
             return m;
         }
-        let same = self.same_phase(a, b, chosen);
+        let same = self.is_phases_behind(0, a, b, chosen);
         self.pool().and(m, same)
     }
 
@@ -474,8 +476,7 @@ impl BarrierRules<'_> {
         if m == Cond::FALSE {
             return Ok(m);
         }
-        let mine = self.phases_of(a, chosen);
-        let next = self.some_phase(&mine, |r, k| r.phase_is(b, k + 1, chosen));
+        let next = self.is_phases_behind(1, a, b, chosen);
         let cond = self.pool().and(m, next);
         let care = self.pool().and(a.1.guard, b.1.guard);
         Ok(self.pool().restrict(cond, care))
