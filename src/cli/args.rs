@@ -113,9 +113,9 @@ pub(super) struct Talk {
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct SourceArgs {
     /// The launch of a kernel of a source file (repeatable), as in 'K<<<2, 64>>>(in[128] = 1, n)'
-    /// [default: that of a line `// fencepost: K<<<…>>>(…)` of the file, else a chosen one]. `check`
-    /// also takes `any` (race and divergence for every launch and input, needs Z3) and `given` (for
-    /// the file's launch and every content of memory)
+    /// [default: that of a line `// fencepost: K<<<…>>>(…)` of the file, else a chosen one].
+    /// `check` also takes `any` (race and divergence for every launch and input, needs Z3) and
+    /// `given` (for the file's launch and every content of memory)
     #[arg(long = "launch", value_name = "K<<<G,B>>>(args)")]
     pub(super) launches: Vec<String>,
     /// The language of source files whose names do not say it
@@ -259,7 +259,8 @@ pub(super) struct QuestionArgs {
     /// How many questions to work on at once [default: one per processor]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) jobs: Option<u16>,
-    /// Time limit per question (for `run`: per test and model), as in 500ms, 10s, 2m, or `none` [default: 60s]
+    /// Time limit per question (for `run`: per test and model), as in 500ms, 10s, 2m, or `none`
+    /// [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     pub(super) timeout: Option<Timeout>,
     /// Memory limit per question, as in 500M, 2G, or `none` [default: of half the machine's memory,
@@ -336,7 +337,8 @@ pub(super) struct CheckArgs {
     /// Keep going (the default)
     #[arg(long, overrides_with = "fail_fast")]
     pub(super) no_fail_fast: bool,
-    /// Fail where a program is undefined under the model, or races, and the test does not mention it
+    /// Fail where a program is undefined under the model, or races, and the test does not mention
+    /// it
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(super) deny: Option<Deny>,
     /// Which answers come with pictures and explanations in an HTML report

@@ -125,10 +125,14 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<CompilerRecord
     }
     for compiler in &compilers {
         let path = compiler.path.display();
-        let wanted = |language: &&SourceLanguage| {
-            args.language.is_empty() || args.language.iter().any(|name| name == language.row().name)
-        };
-        let languages: Vec<&SourceLanguage> = compiler.languages().iter().filter(wanted).collect();
+        let languages: Vec<&SourceLanguage> = compiler
+            .languages()
+            .iter()
+            .filter(|language| {
+                args.language.is_empty()
+                    || args.language.iter().any(|name| name == language.row().name)
+            })
+            .collect();
         if languages.is_empty() {
             let own: Vec<&str> = compiler
                 .languages()
@@ -172,10 +176,9 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<CompilerRecord
 /// Compared with the wanted mapping, if it is of the language, or else the language's.
 fn report(record: CompilerRecord, selected: Option<&'static Mapping>) -> CompilerReport {
     let row = record.language.row();
-    let own = || Mapping::named(row.mapping).expect("shipped");
     let mapping = selected
         .filter(|m| m.from == row.dialect)
-        .unwrap_or_else(own);
+        .unwrap_or_else(|| Mapping::named(row.mapping).expect("shipped"));
     CompilerReport::new(record, mapping)
 }
 
@@ -293,21 +296,25 @@ fn made(report: &CompilerReport, judged: &OperationResult, is_mapped: bool) -> S
             *step
         }
     };
-    let item = |item: &CompiledItem| match &item.what {
-        CompiledInstr::Step(step) => CompiledItem {
-            what: CompiledInstr::Step(reach(step)),
-            ..item.clone()
-        }
-        .to_string(),
-        CompiledInstr::Reduction(step) => CompiledItem {
-            what: CompiledInstr::Reduction(reach(step)),
-            ..item.clone()
-        }
-        .to_string(),
-        _ => item.to_string(),
-    };
     match &judged.made {
-        Ok(items) => sequence(items.iter().map(item).collect()),
+        Ok(items) => sequence(
+            items
+                .iter()
+                .map(|item| match &item.what {
+                    CompiledInstr::Step(step) => CompiledItem {
+                        what: CompiledInstr::Step(reach(step)),
+                        ..item.clone()
+                    }
+                    .to_string(),
+                    CompiledInstr::Reduction(step) => CompiledItem {
+                        what: CompiledInstr::Reduction(reach(step)),
+                        ..item.clone()
+                    }
+                    .to_string(),
+                    _ => item.to_string(),
+                })
+                .collect(),
+        ),
         Err(why) => why.clone(),
     }
 }

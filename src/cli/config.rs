@@ -57,15 +57,19 @@ type Read = fn(&mut Values, &ConfigPlace<'_>, &DeValue<'_>) -> Result<(), String
 /// Every key.
 const KEYS: [(&str, Read); 16] = [
     ("models", |v, place, value| {
-        let file = |model: String| {
-            let is_file = model.ends_with(".cat");
-            if is_file {
-                place.path(&model).to_string_lossy().into_owned()
-            } else {
-                model
-            }
-        };
-        v.models = Some(texts(value)?.into_iter().map(file).collect());
+        v.models = Some(
+            texts(value)?
+                .into_iter()
+                .map(|model| {
+                    let is_file = model.ends_with(".cat");
+                    if is_file {
+                        place.path(&model).to_string_lossy().into_owned()
+                    } else {
+                        model
+                    }
+                })
+                .collect(),
+        );
         Ok(())
     }),
     ("engine", |v, _, value| {
@@ -97,13 +101,12 @@ const KEYS: [(&str, Read); 16] = [
         Ok(())
     }),
     ("reports", |v, place, value| {
-        let report = |text: String| {
-            args::report_file(&text).map(|(format, file)| (format, place.path(file)))
-        };
         v.reports = Some(
             texts(value)?
                 .into_iter()
-                .map(report)
+                .map(|text| {
+                    args::report_file(&text).map(|(format, file)| (format, place.path(file)))
+                })
                 .collect::<Result<_, _>>()?,
         );
         Ok(())

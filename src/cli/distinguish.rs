@@ -327,8 +327,11 @@ fn sides(
         }
         ([a, b], None) => (a.or(b).unwrap_or_default(), None),
         (of, Some(mapping)) => {
-            let fits = |d: &Dialect| [mapping.from, mapping.to].contains(d);
-            if let Some(other) = of.iter().flatten().find(|d| !fits(d)) {
+            if let Some(other) = of
+                .iter()
+                .flatten()
+                .find(|d| ![mapping.from, mapping.to].contains(d))
+            {
                 let message = format!(
                     "mapping `{}` does not map {}",
                     mapping.name,
@@ -460,8 +463,9 @@ impl Way<'_> {
                 ))
             })?
             .tests;
-        let no_test = || Unconfirmed::Broken("the search wrote no program".to_owned());
-        let test = tests.pop().ok_or_else(no_test)?;
+        let test = tests
+            .pop()
+            .ok_or_else(|| Unconfirmed::Broken("the search wrote no program".to_owned()))?;
         let units = [self.allows, self.forbids].map(|side| side.unit(path, &test));
         let units = units.into_iter().collect::<Result<Vec<_>, _>>();
         let units = units.map_err(Unconfirmed::Broken)?;

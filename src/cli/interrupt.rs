@@ -57,11 +57,12 @@ thread_local! {
 /// If no thread can be had.
 pub(super) fn done(work: impl FnOnce() -> u8 + Send + 'static) -> io::Result<u8> {
     let (sender, receiver) = mpsc::channel();
-    let does = move || {
-        LEAVING.set(Some(sender.clone()));
-        let _ = sender.send(work());
-    };
-    thread::Builder::new().stack_size(STACK_BYTES).spawn(does)?;
+    thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            LEAVING.set(Some(sender.clone()));
+            let _ = sender.send(work());
+        })?;
     let mut since = None;
     loop {
         match receiver.recv_timeout(PATIENCE) {

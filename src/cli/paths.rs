@@ -84,11 +84,10 @@ pub fn discover_with(
     let mut seen = HashSet::new();
     let mut files: HashMap<String, usize> = HashMap::new();
     found.retain(|f| {
-        let resolved = |file: &PathBuf| match alike[&f.below] {
+        let file = f.file.as_ref().map(|file| match alike[&f.below] {
             1 => file.clone(),
             _ => fs::canonicalize(file).unwrap_or_else(|_| file.clone()),
-        };
-        let file = f.file.as_ref().map(resolved);
+        });
         let new = seen.insert((file, f.below.clone()));
         *files.entry(f.path.clone()).or_default() += usize::from(new);
         new

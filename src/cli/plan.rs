@@ -347,8 +347,9 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
     questions
 }
 
-/// What is asked of a kernel of a source file, where nothing else is said: whether it races, whether
-/// anything else in it is undefined, such as a barrier that some threads miss, and whether it ends.
+/// What is asked of a kernel of a source file, where nothing else is said: whether it races,
+/// whether anything else in it is undefined, such as a barrier that some threads miss, and whether
+/// it ends.
 pub(super) fn of_kernel(test: &LitmusTest) -> Vec<Question> {
     [Ask::Race, Ask::Misuse, Ask::Liveness(ProgressModel::Fair)]
         .map(|ask| Question::new(test, ask, None))

@@ -42,9 +42,11 @@ pub(super) struct Pool {
 impl Pool {
     /// `jobs` threads; `None`: one per processor.
     pub(super) fn new(jobs: Option<u16>) -> Pool {
-        let processors = || thread::available_parallelism().map_or(1, usize::from);
         Pool {
-            jobs: jobs.map_or_else(processors, usize::from),
+            jobs: jobs.map_or_else(
+                || thread::available_parallelism().map_or(1, usize::from),
+                usize::from,
+            ),
         }
     }
 

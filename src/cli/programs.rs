@@ -44,9 +44,8 @@ impl Agents<'_> {
     fn place_of(&self, call: CallId) -> Span {
         let thread = self.host.call(call).thread;
         let code = &self.test.program.thread(thread).code;
-        let is_it = |instr: &&program::Instr| matches!(instr.op, Op::Call(at) if at == call);
         code.iter()
-            .find(is_it)
+            .find(|instr| matches!(instr.op, Op::Call(at) if at == call))
             .map_or(Span::default(), |instr| instr.span)
     }
 
@@ -276,11 +275,13 @@ impl Agents<'_> {
 
     /// The calls that record an event in a stream.
     fn records(&self, event: HandleId, lane: LaneId) -> Vec<CallId> {
-        let is_it = |at: &CallId| match self.host.call(*at).op {
-            HostOp::Record(of, into) => of == event && into == lane,
-            _ => false,
-        };
-        self.host.call_ids().filter(is_it).collect()
+        self.host
+            .call_ids()
+            .filter(|at| match self.host.call(*at).op {
+                HostOp::Record(of, into) => of == event && into == lane,
+                _ => false,
+            })
+            .collect()
     }
 
     /// Adds the call that would order two threads.
@@ -326,23 +327,25 @@ impl Agents<'_> {
 
 /// The events among references.
 fn handles(all: &[Ref]) -> Vec<HandleId> {
-    let of = |reference: &Ref| match reference {
-        Ref::Handle(event) => Some(*event),
-        Ref::Command(_) => None,
-    };
-    all.iter().filter_map(of).collect()
+    all.iter()
+        .filter_map(|reference| match reference {
+            Ref::Handle(event) => Some(*event),
+            Ref::Command(_) => None,
+        })
+        .collect()
 }
 
 /// The identifier that a text begins with.
 fn first_word(text: &str) -> &str {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    &text[..text.find(|c| !is_word(c)).unwrap_or(text.len())]
+    &text[..text
+        .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .unwrap_or(text.len())]
 }
 
 /// The identifier that a text ends with.
 fn last_word(text: &str) -> Option<&str> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let text = text.trim_end();
-    let start = text.rfind(|c| !is_word(c)).map_or(0, |at| at + 1);
+    let start = text.rfind(|c: char| !is_word(c)).map_or(0, |at| at + 1);
     Some(&text[start..]).filter(|word| !word.is_empty())
 }

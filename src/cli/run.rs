@@ -200,8 +200,12 @@ impl<'a> Run<'a> {
                 0
             },
         };
-        let name = |u: &Unit<'_>| human.called(&u.test.name, u.path).chars().count();
-        human.test_width = width(&mut units.iter().map(name)).min(WIDEST);
+        human.test_width = width(
+            &mut units
+                .iter()
+                .map(|u| human.called(&u.test.name, u.path).chars().count()),
+        )
+        .min(WIDEST);
         self.keep_inputs(self.args.reports.iter().map(|(_, path)| path))?;
         let opened = Outputs::open(self.terminal, self.args.format, &self.args.reports, &human);
         self.outputs = opened.map_err(|diagnostic| {

@@ -38,7 +38,6 @@ struct Whole {
 impl Selection {
     /// From the arguments.
     pub(super) fn new(args: &SelectArgs) -> Result<Selection, Box<Diagnostic>> {
-        let parse = |(origin, text): &(String, String)| Filter::parse(origin, text);
         let given = args
             .filter
             .as_ref()
@@ -46,7 +45,7 @@ impl Selection {
         let filter = given
             .as_ref()
             .or(args.configured_filter.as_ref())
-            .map(parse)
+            .map(|(origin, text)| Filter::parse(origin, text))
             .transpose()?;
         Ok(Selection {
             filter,

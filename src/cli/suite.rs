@@ -16,8 +16,8 @@ use cat::model::ir::Model;
 use cat::model::{Library, OnDisk, Shipped};
 use diag::Diagnostic;
 use distinguish::{
-    Alphabet, DifferingProgram, JudgeSetup, LetterMeanings, MinimalSuite, MinimalTest,
-    SearchRequest, SuiteRequest, Tier,
+    Alphabet, DifferingProgram, JudgeSetup, LetterMeanings, MinimalSuite, SearchRequest,
+    SuiteRequest, Tier,
 };
 use engine::Engine;
 use engine::skeleton::signature::signature;
@@ -213,8 +213,7 @@ impl SuiteMaker<'_, '_> {
     ) -> Result<Vec<Unshown>, u8> {
         let mut unshown = Vec::new();
         for (number, (name, mutant)) in clauses.names.iter().zip(&clauses.mutants).enumerate() {
-            let of_minimal = |m: &MinimalTest| m.needs.contains(&number);
-            if number < made.asked && made.tests.iter().any(of_minimal) {
+            if number < made.asked && made.tests.iter().any(|m| m.needs.contains(&number)) {
                 continue;
             }
             if number >= made.asked || stop::late(self.deadline) {

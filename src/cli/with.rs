@@ -1,7 +1,8 @@
 //! Has a compiler make PTX of source files, and reads that.
 //!
 //! # Invariants
-//! - Nothing depends on a compiler: without `--with`, one is only suggested, where one is installed.
+//! - Nothing depends on a compiler: without `--with`, one is only suggested, where one is
+//!   installed.
 
 use std::env;
 use std::fs;

@@ -200,17 +200,20 @@ fn items(body: &str) -> Vec<CompiledItem> {
     while let Some(place) = walk.next(&flow) {
         order.push(place);
     }
-    let item = |place: NodeIndex| match statements.get(place.index()) {
-        Some(Statement::Kept(what)) => Some(CompiledItem {
-            what: what.clone(),
-            is_looped: looped.contains(&place),
-            is_optional: always
-                .as_ref()
-                .is_some_and(|always| !always.contains(&place)),
-        }),
-        _ => None,
-    };
-    order.into_iter().rev().filter_map(item).collect()
+    order
+        .into_iter()
+        .rev()
+        .filter_map(|place| match statements.get(place.index()) {
+            Some(Statement::Kept(what)) => Some(CompiledItem {
+                what: what.clone(),
+                is_looped: looped.contains(&place),
+                is_optional: always
+                    .as_ref()
+                    .is_some_and(|always| !always.contains(&place)),
+            }),
+            _ => None,
+        })
+        .collect()
 }
 
 fn read_statement<'a>(opcode: &str, operands: &'a str, is_conditional: bool) -> Statement<'a> {

@@ -330,13 +330,12 @@ fn oldest(family: Family, path: &Path) -> String {
 
 /// The compiler family for the name of an executable.
 fn family(name: &str) -> Option<Family> {
-    let version = |name: &str| name.chars().all(|c| c.is_ascii_digit());
     match name {
         "nvcc" => Some(Family::Nvcc),
         "clang" => Some(Family::Clang),
         _ => name
             .strip_prefix("clang-")
-            .filter(|rest| version(rest))
+            .filter(|rest| rest.chars().all(|c| c.is_ascii_digit()))
             .map(|_| Family::Clang),
     }
 }

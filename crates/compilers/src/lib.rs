@@ -71,21 +71,20 @@ pub fn asked(
     order: SourceOrder,
     scope: Scope,
 ) -> Option<Vec<MappingStep>> {
-    let fixed = |step: &MappingStep| {
-        let reach = match step.reach {
-            StepScope::Mapped => StepScope::Fixed(mapping.scope(scope)?),
-            reach => reach,
-        };
-        Some(MappingStep {
-            reach,
-            kind: of(kind, step.kind),
-            ..*step
-        })
-    };
     mapping
         .steps(kind, order, Some(scope))?
         .iter()
-        .map(fixed)
+        .map(|step| {
+            let reach = match step.reach {
+                StepScope::Mapped => StepScope::Fixed(mapping.scope(scope)?),
+                reach => reach,
+            };
+            Some(MappingStep {
+                reach,
+                kind: of(kind, step.kind),
+                ..*step
+            })
+        })
         .collect()
 }
 

@@ -76,9 +76,14 @@ impl CompilerRecord {
             short.as_deref().unwrap_or(version),
             self.language.row().name
         );
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
         name.chars()
-            .map(|c| if is_plain(c) { c } else { '-' })
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') {
+                    c
+                } else {
+                    '-'
+                }
+            })
             .collect()
     }
 
@@ -129,18 +134,17 @@ impl CompilerRecord {
     /// The result for each operation in the file.
     pub fn outputs(&self) -> Vec<(AtomicOperation, Result<Vec<CompiledItem>, String>)> {
         let mut functions = functions(&self.text);
-        let output = |operation: AtomicOperation| {
-            let name = operation.to_string();
-            let made = match (functions.remove(&name), self.refused.get(&name)) {
-                (Some(items), _) => Ok(items),
-                (None, Some(why)) => Err(why.clone()),
-                (None, None) => return None,
-            };
-            Some((operation, made))
-        };
         AtomicOperation::all(self.language)
             .into_iter()
-            .filter_map(output)
+            .filter_map(|operation| {
+                let name = operation.to_string();
+                let made = match (functions.remove(&name), self.refused.get(&name)) {
+                    (Some(items), _) => Ok(items),
+                    (None, Some(why)) => Err(why.clone()),
+                    (None, None) => return None,
+                };
+                Some((operation, made))
+            })
             .collect()
     }
 }

@@ -297,26 +297,28 @@ impl WorkGroup<'_> {
                     return Err(unbuilt("a barrier behind a branch or in a loop"));
                 }
             }
-            let named = |mark: &usize| {
-                let op = &code[*mark].op;
-                let among = match op {
-                    Op::Give {
-                        attendance: Attendance::Present,
-                        ..
-                    } => return Err(unbuilt("which threads run together")),
-                    Op::Give { among, .. } => *among,
-                    op => op.barrier().map_or(Scope::Cta, |barrier| barrier.domain),
-                };
-                self.language.barrier(
-                    op,
-                    GroupSeat {
-                        of: self.mates(t, among).len() as u32,
-                        ..GroupSeat::ALONE
-                    }
-                    .all(),
-                )
-            };
-            let mine: Vec<String> = marks.iter().map(named).collect::<Result<_, _>>()?;
+            let mine: Vec<String> = marks
+                .iter()
+                .map(|mark| {
+                    let op = &code[*mark].op;
+                    let among = match op {
+                        Op::Give {
+                            attendance: Attendance::Present,
+                            ..
+                        } => return Err(unbuilt("which threads run together")),
+                        Op::Give { among, .. } => *among,
+                        op => op.barrier().map_or(Scope::Cta, |barrier| barrier.domain),
+                    };
+                    self.language.barrier(
+                        op,
+                        GroupSeat {
+                            of: self.mates(t, among).len() as u32,
+                            ..GroupSeat::ALONE
+                        }
+                        .all(),
+                    )
+                })
+                .collect::<Result<_, _>>()?;
             match &all {
                 Some(others) if *others != mine => {
                     return Err(unbuilt("different barriers of threads of one group"));
@@ -396,12 +398,11 @@ impl WorkGroup<'_> {
     fn part(&self, t: ThreadId, part: usize, range: Range<usize>) -> Result<String, String> {
         let held = &self.addresses(t)?;
         let code = &self.thread(t).code;
-        let is_target = |at: usize| code.iter().any(|instr| instr.op.target() == Some(at));
         let label = |at: usize| format!("T{}_{at}", t.0);
         let language = self.language;
         let mut text = String::new();
         for at in range.clone() {
-            if is_target(at) {
+            if code.iter().any(|instr| instr.op.target() == Some(at)) {
                 text += &language.label(&label(at));
             }
             let instr = &code[at];
@@ -472,11 +473,10 @@ impl WorkGroup<'_> {
     /// The threads of the group that share a group of that scope with one, in order of rank.
     fn mates(&self, t: ThreadId, among: Scope) -> Vec<usize> {
         let place = |u: ThreadId| &self.thread(u).place;
-        let is_mate = |u: ThreadId| among == Scope::Cta || u == t || place(u).same(place(t), among);
         self.threads
             .iter()
             .enumerate()
-            .filter(|(_, u)| is_mate(**u))
+            .filter(|(_, u)| among == Scope::Cta || **u == t || place(**u).same(place(t), among))
             .map(|(at, _)| at)
             .collect()
     }

@@ -64,8 +64,11 @@ impl KernelShape {
         if program.threads.iter().any(|t| t.place.gpu != first.gpu) {
             return Err("its threads are on several devices".into());
         }
-        let apart = |p: &Place| p.kernel != first.kernel || p.domain != first.domain;
-        if program.threads.iter().any(|t| apart(&t.place)) {
+        if program
+            .threads
+            .iter()
+            .any(|t| t.place.kernel != first.kernel || t.place.domain != first.domain)
+        {
             return Err("its threads belong to several kernels".into());
         }
         let mut groups: Vec<Vec<ThreadId>> = Vec::new();
@@ -375,7 +378,6 @@ impl<'s> InstanceLayout<'s> {
     ) {
         let observables = test.observables();
         let map = Memory::new(&test.program);
-        let cell_of = |observable: &Observable| map.observed(&test.program, *observable);
         let place = |cell: CellId| {
             let (loc, index) = map.cell(map.cell(cell).memory).location;
             let at = self
@@ -389,7 +391,7 @@ impl<'s> InstanceLayout<'s> {
         };
         let places: Vec<_> = observables
             .iter()
-            .map(|o| cell_of(o).and_then(place))
+            .map(|o| map.observed(&test.program, *o).and_then(place))
             .collect();
         let width = self.shape.results.len();
         for instance in 0..self.instances() as usize {

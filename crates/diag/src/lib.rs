@@ -284,16 +284,15 @@ fn common_piece(a: &str, b: &str) -> usize {
         a.to_lowercase().chars().collect(),
         b.to_lowercase().chars().collect(),
     );
-    let from = |i: usize, j: usize| {
-        a[i..]
-            .iter()
-            .zip(&b[j..])
-            .take_while(|(x, y)| x == y)
-            .count()
-    };
     (0..a.len())
         .flat_map(|i| (0..b.len()).map(move |j| (i, j)))
-        .map(|(i, j)| from(i, j))
+        .map(|(i, j)| {
+            a[i..]
+                .iter()
+                .zip(&b[j..])
+                .take_while(|(x, y)| x == y)
+                .count()
+        })
         .max()
         .unwrap_or(0)
 }

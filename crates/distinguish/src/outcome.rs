@@ -101,11 +101,13 @@ fn of_tier(shape: &ProgramShape, tier: Tier) -> Vec<ShapeOutcome> {
             .zip(&chosen)
             .map(|(all, &i)| &all[i])
             .collect();
-        let is_coherent = || these.iter().all(|local| !local.orders.is_empty());
         let is_of_tier = match tier {
             Tier::All => true,
             Tier::Critical => !is_interleaved(&slots, &these),
-            Tier::Other => !is_coherent() || is_interleaved(&slots, &these),
+            Tier::Other => {
+                !these.iter().all(|local| !local.orders.is_empty())
+                    || is_interleaved(&slots, &these)
+            }
         };
         if is_of_tier {
             let mut sources = vec![None; slots.len()];
@@ -380,21 +382,22 @@ impl ShapeOutcome {
     pub fn written(&self, shape: &ProgramShape) -> Option<Vec<usize>> {
         let slots: Vec<ShapeSlot> = shape.slots().map(|(_, slot)| slot).collect();
         let own = values(shape);
-        let of = |mut i: usize| {
-            let mut sum = own[i];
-            for _ in 0..slots.len() {
-                if slots[i].kind != InstrKind::Reduce {
-                    return Some(sum);
+        (0..slots.len())
+            .map(|mut i| {
+                let mut sum = own[i];
+                for _ in 0..slots.len() {
+                    if slots[i].kind != InstrKind::Reduce {
+                        return Some(sum);
+                    }
+                    let Some(source) = self.sources[i] else {
+                        return Some(sum);
+                    };
+                    i = usize::from(source);
+                    sum += own[i];
                 }
-                let Some(source) = self.sources[i] else {
-                    return Some(sum);
-                };
-                i = usize::from(source);
-                sum += own[i];
-            }
-            None
-        };
-        (0..slots.len()).map(of).collect()
+                None
+            })
+            .collect()
     }
 
     /// The final registers and memory that a condition can name.

@@ -811,7 +811,7 @@ fn tried(
             .find(|(_, places)| *places == end)
             .map(|(said, _)| said);
         all.iter().all(|(here, _)| {
-            let follows = |letters: &Vec<usize>| {
+            here.iter().all(|letters| {
                 (0..letters.len()).all(|i| {
                     choices[i]
                         .iter()
@@ -823,9 +823,7 @@ fn tried(
                             here.contains(&other)
                         })
                 })
-            };
-            here.iter().all(follows)
-                && (compared != LetterOrder::All || end.is_some_and(|end| here.is_subset(end)))
+            }) && (compared != LetterOrder::All || end.is_some_and(|end| here.is_subset(end)))
         })
     })
 }

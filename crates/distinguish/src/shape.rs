@@ -280,14 +280,15 @@ fn extend(
     let fence = at > 0 && at + 1 < length && before[at - 1].kind != InstrKind::Fence;
     let barrier = !before.iter().any(|slot| slot.kind == InstrKind::Barrier);
     let fresh = shape.locations().min(LOCATIONS.len() - 1) as u8;
-    let located = |kind: InstrKind| (0..=fresh).filter(move |_| kind.accesses()).map(Some);
     let nowhere = |kind| {
         (kind == InstrKind::Fence && fence || kind == InstrKind::Barrier && barrier).then_some(None)
     };
     let slots: Vec<ShapeSlot> = kinds
         .iter()
         .flat_map(|&kind| {
-            located(kind)
+            (0..=fresh)
+                .filter(move |_| kind.accesses())
+                .map(Some)
                 .chain(nowhere(kind))
                 .map(move |location| ShapeSlot { kind, location })
         })

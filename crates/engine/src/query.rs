@@ -72,8 +72,8 @@ impl Deadline {
 
     /// The time left, divided by so many parts; `None`: no deadline.
     pub fn share(&self, parts: u32) -> Option<Duration> {
-        let left = |end: Instant| end.saturating_duration_since(Instant::now());
-        self.0.map(|end| left(end) / parts.max(1))
+        self.0
+            .map(|end| end.saturating_duration_since(Instant::now()) / parts.max(1))
     }
 
     /// Milliseconds left; `None`: no deadline.

@@ -83,22 +83,25 @@ const MAX_ACCESSES: usize = 4096;
 
 /// The number of accesses of a program; those in loops count once for every iteration.
 fn accesses(test: &LitmusTest, bound: u32) -> usize {
-    let of = |t: &Thread| {
-        let loops: Vec<_> = (0..t.code.len())
-            .filter_map(|at| Some(t.code[at].op.target().filter(|to| *to <= at)?..=at))
-            .collect();
-        (0..t.code.len())
-            .filter(|at| t.code[*at].op.is_access())
-            .map(|at| {
-                if loops.iter().any(|l| l.contains(&at)) {
-                    bound.max(1) as usize
-                } else {
-                    1
-                }
-            })
-            .sum::<usize>()
-    };
-    test.program.threads.iter().map(of).sum()
+    test.program
+        .threads
+        .iter()
+        .map(|t| {
+            let loops: Vec<_> = (0..t.code.len())
+                .filter_map(|at| Some(t.code[at].op.target().filter(|to| *to <= at)?..=at))
+                .collect();
+            (0..t.code.len())
+                .filter(|at| t.code[*at].op.is_access())
+                .map(|at| {
+                    if loops.iter().any(|l| l.contains(&at)) {
+                        bound.max(1) as usize
+                    } else {
+                        1
+                    }
+                })
+                .sum::<usize>()
+        })
+        .sum()
 }
 
 /// The model's answer about undefined behaviour, compared with the observations.
@@ -194,15 +197,14 @@ pub fn passes(test: &LitmusTest, state: &[i64]) -> bool {
 /// Observed undefined behaviour, once for each kind and place, without that of executions that the
 /// test's filter excludes.
 pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<RunHazard> {
-    let counts = |u: &&ObservedHazard| match &u.state {
-        Some(state) => passes(test, state),
-        // A run without an outcome passes no filter.
-        None => test.filter.is_none(),
-    };
     let mut list: Vec<RunHazard> = observation
         .hazards
         .iter()
-        .filter(counts)
+        .filter(|u| match &u.state {
+            Some(state) => passes(test, state),
+            // A run without an outcome passes no filter.
+            None => test.filter.is_none(),
+        })
         .map(|u| u.hazard.clone())
         .collect();
     list.dedup();
@@ -231,15 +233,18 @@ pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, RunOutc
     let memory = Memory::new(&test.program);
     let observables = test.observables();
     let named = |seen: &RunOutcome| -> State {
-        let value = |(o, &v): (&Observable, &i64)| {
-            let ty = observable_ty(&test.program, &memory, *o);
-            let shown = memory.show_held(&test.program, *o, ty, v);
-            (
-                memory.observable_name(&test.program, *o).into(),
-                shown.into(),
-            )
-        };
-        observables.iter().zip(&seen.state).map(value).collect()
+        observables
+            .iter()
+            .zip(&seen.state)
+            .map(|(o, &v)| {
+                let ty = observable_ty(&test.program, &memory, *o);
+                let shown = memory.show_held(&test.program, *o, ty, v);
+                (
+                    memory.observable_name(&test.program, *o).into(),
+                    shown.into(),
+                )
+            })
+            .collect()
     };
     let mut list: Vec<(State, RunOutcome)> = observation
         .outcomes
@@ -439,20 +444,19 @@ fn try_straight(
 /// The proposition that every observable has its value in this outcome.
 fn exactly(test: &LitmusTest, seen: &RunOutcome) -> Prop {
     let memory = Memory::new(&test.program);
-    let equal = |(o, v): (Observable, &i64)| {
-        let ty = observable_ty(&test.program, &memory, o);
-        Prop::Cmp(
-            CmpOp::Eq,
-            ty,
-            Atom::Observable(o).into(),
-            Atom::Const(*v).into(),
-        )
-    };
     Prop::And(
         test.observables()
             .into_iter()
             .zip(&seen.state)
-            .map(equal)
+            .map(|(o, v)| {
+                let ty = observable_ty(&test.program, &memory, o);
+                Prop::Cmp(
+                    CmpOp::Eq,
+                    ty,
+                    Atom::Observable(o).into(),
+                    Atom::Const(*v).into(),
+                )
+            })
             .collect(),
     )
 }

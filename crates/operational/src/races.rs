@@ -189,14 +189,13 @@ fn faults<'o>(
 
 /// Undefined behaviour in words: its kind and its places.
 fn place(test: &LitmusTest, hazard: &RunHazard) -> String {
-    let place = |&(thread, instr): &(usize, usize)| {
-        let thread = &test.program.threads[thread];
-        let instr = &thread.code[instr];
-        format!("{} line {} (`{}`)", thread.name, instr.line, instr.text)
-    };
     let places: Vec<String> = std::iter::once(&hazard.first)
         .chain(&hazard.second)
-        .map(place)
+        .map(|&(thread, instr)| {
+            let thread = &test.program.threads[thread];
+            let instr = &thread.code[instr];
+            format!("{} line {} (`{}`)", thread.name, instr.line, instr.text)
+        })
         .collect();
     format!("{}: {}", hazard.kind.name(), places.join(" and "))
 }

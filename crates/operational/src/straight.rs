@@ -91,25 +91,26 @@ fn path(thread: &Thread, way: &[(usize, bool)]) -> Vec<Instr> {
     };
     let kept: Vec<&(usize, bool)> = way.iter().filter(|w| !constant(w)).collect();
     let end = kept.len();
-    let one = |&&(pc, taken): &&(usize, bool)| {
-        let instr = thread.code[pc].clone();
-        let op = match instr.op {
-            Op::Branch { cond, .. } if taken => {
-                let not = Expr::Cmp(
-                    CmpOp::Eq,
-                    Ty::WORD,
-                    Box::new(cond),
-                    Box::new(Expr::Const(0)),
-                );
-                Op::Branch {
-                    cond: not,
-                    target: end,
+    kept.iter()
+        .map(|&&(pc, taken)| {
+            let instr = thread.code[pc].clone();
+            let op = match instr.op {
+                Op::Branch { cond, .. } if taken => {
+                    let not = Expr::Cmp(
+                        CmpOp::Eq,
+                        Ty::WORD,
+                        Box::new(cond),
+                        Box::new(Expr::Const(0)),
+                    );
+                    Op::Branch {
+                        cond: not,
+                        target: end,
+                    }
                 }
-            }
-            Op::Branch { cond, .. } => Op::Branch { cond, target: end },
-            other => other,
-        };
-        Instr { op, ..instr }
-    };
-    kept.iter().map(one).collect()
+                Op::Branch { cond, .. } => Op::Branch { cond, target: end },
+                other => other,
+            };
+            Instr { op, ..instr }
+        })
+        .collect()
 }

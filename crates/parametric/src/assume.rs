@@ -133,8 +133,10 @@ impl AssumptionParser<'_> {
             let (zero, inner) = (self.terms.int(0), self.atom()?);
             return Ok(self.terms.bin(BinOp::Sub, Ty::WORD, zero, inner));
         }
-        let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '%');
-        let first = self.rest.find(|c| !part(c)).unwrap_or(self.rest.len());
+        let first = self
+            .rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '%')))
+            .unwrap_or(self.rest.len());
         // `%` begins a register, and is an operator behind a name.
         let end = match self.rest.get(1..first).and_then(|rest| rest.find('%')) {
             Some(at) => at + 1,

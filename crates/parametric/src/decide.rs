@@ -198,8 +198,8 @@ pub fn decide_for(kernel: Kernel<'_>, property: Property, sizes: Sizes, limits: 
     proof.decide(property, sizes)
 }
 
-/// The lines of accesses and barriers that no thread comes to in any launch. A proof says nothing of
-/// these. If they are not dead code, some condition is wrong.
+/// The lines of accesses and barriers that no thread comes to in any launch. A proof says nothing
+/// of these. If they are not dead code, some condition is wrong.
 ///
 /// # Errors
 /// The kernel's assumption cannot be read.

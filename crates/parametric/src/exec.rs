@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //! - A guard never leaves out an execution: where something is not known, it is a free symbol.
-//! - Each access of a thread has symbols of its own for what was read before it; a question is about
-//!   one access of each of two threads.
+//! - Each access of a thread has symbols of its own for what was read before it; a question is
+//!   about one access of each of two threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,8 +97,8 @@ pub enum Among {
     Lanes(u32),
 }
 
-/// A thread ends in front of a barrier: others do not wait for it there, nor does anything that they
-/// do behind it come behind what this thread did last.
+/// A thread ends in front of a barrier: others do not wait for it there, nor does anything that
+/// they do behind it come behind what this thread did last.
 #[derive(Clone, Debug)]
 pub struct ExitAt {
     /// The condition under which it ends there.
@@ -451,8 +451,8 @@ impl Exec<'_> {
         vec![(at + 1, state)]
     }
 
-    /// Notes where a thread ends in front of a barrier. In a loop it is left to the question whether
-    /// threads part before that.
+    /// Notes where a thread ends in front of a barrier. In a loop it is left to the question
+    /// whether threads part before that.
     fn exit(&mut self, at: usize, state: &State) {
         let skips = self.code[at..]
             .iter()
@@ -583,13 +583,12 @@ impl Exec<'_> {
         let (complete, known) = (self.counter(complete), self.counter(known));
         state.regs[known] = state.regs[complete];
         let regions = self.program.dialect.row().regions;
-        let orders = |tag: Tag| !regions || barrier.arrive.has(tag);
         let one = self.terms.int(1);
         for (counter, tag) in [
             (Counter::Shared, Tag::Local),
             (Counter::Global, Tag::Global),
         ] {
-            if orders(tag) {
+            if !regions || barrier.arrive.has(tag) {
                 let at = self.counter(counter);
                 state.regs[at] = self.terms.plus(state.regs[at], one);
             }
@@ -786,8 +785,8 @@ impl Exec<'_> {
     }
 }
 
-/// Whether a micro-op is one of an asynchronous operation that is not modelled. Copies that belong to
-/// groups of `cp.async` are.
+/// Whether a micro-op is one of an asynchronous operation that is not modelled. Copies that belong
+/// to groups of `cp.async` are.
 fn is_unknown(op: &Op) -> bool {
     let not_modelled = [
         Tag::Mbarrier,

@@ -408,8 +408,7 @@ impl Integers<'_> {
                 let (pa, pb) = (self.poly(a), self.poly(b));
                 let ranges = [self.range(a), self.range(b)];
                 let of = range_of(ty);
-                let inside = |r: (i128, i128)| of.0 <= r.0 && r.1 <= of.1;
-                let fits = exact(op, ranges).is_some_and(inside);
+                let fits = exact(op, ranges).is_some_and(|r| of.0 <= r.0 && r.1 <= of.1);
                 if !fits && self.wraps(op, ty, ranges) {
                     return Poly::of(vec![t], 1);
                 }

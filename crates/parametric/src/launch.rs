@@ -95,9 +95,8 @@ pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> Setting {
     let used = used(form);
     let reads = |axis: usize| {
         let suffixes = [format!(".{}", AXES[axis]), format!(".{axis}")];
-        let of_axis = |name: &str| suffixes.iter().any(|s| name.ends_with(s.as_str()));
         let all = thread.regs.iter().zip(&used);
-        { all }.any(|(reg, used)| *used && of_axis(&reg.name))
+        { all }.any(|(reg, used)| *used && suffixes.iter().any(|s| reg.name.ends_with(s.as_str())))
     };
     let axes = [true, reads(1), reads(2)];
     let (mut facts, mut of_thread) = (Vec::new(), Vec::new());

@@ -1,13 +1,13 @@
 //! Puts the blocks of a thread in an order in which each loop is one range that begins with its
 //! header.
 //!
-//! Compilers rotate loops and move blocks out of line, so a loop may be entered in the middle of its
-//! range. Code that already is in order stays as it is.
+//! Compilers rotate loops and move blocks out of line, so a loop may be entered in the middle of
+//! its range. Code that already is in order stays as it is.
 //!
 //! # Invariants
 //! - The new code has the same runs as the old one.
-//! - A loop with two entries has no such order. The code stays, and [`into_a_loop`] reports a branch
-//!   into the loop.
+//! - A loop with two entries has no such order. The code stays, and [`into_a_loop`] reports a
+//!   branch into the loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,8 +37,8 @@ pub(crate) fn in_order(code: &[Instr]) -> Layout {
     }
 }
 
-/// The loops: headers, each with the last instruction of its loop. A loop reaches from the target of
-/// a branch backwards to the last such branch.
+/// The loops: headers, each with the last instruction of its loop. A loop reaches from the target
+/// of a branch backwards to the last such branch.
 pub(crate) fn loops(code: &[Instr]) -> BTreeMap<usize, usize> {
     let mut loops: BTreeMap<usize, usize> = BTreeMap::new();
     for (at, instr) in code.iter().enumerate() {
@@ -62,12 +62,17 @@ pub(crate) fn loops(code: &[Instr]) -> BTreeMap<usize, usize> {
 
 /// A branch from outside of a loop to an instruction of it that is not its header.
 pub(crate) fn into_a_loop(code: &[Instr], loops: &BTreeMap<usize, usize>) -> Option<usize> {
-    let enters = |at: usize, target: usize| {
-        let mut all = loops.iter();
-        all.any(|(h, e)| *h < target && target <= *e && !(*h <= at && at <= *e))
-    };
     let mut branches = code.iter().enumerate();
-    branches.find_map(|(at, instr)| instr.op.target().filter(|t| enters(at, *t)).map(|_| at))
+    branches.find_map(|(at, instr)| {
+        instr
+            .op
+            .target()
+            .filter(|t| {
+                let mut all = loops.iter();
+                all.any(|(h, e)| *h < *t && *t <= *e && !(*h <= at && at <= *e))
+            })
+            .map(|_| at)
+    })
 }
 
 /// The blocks of a thread: runs of instructions that are entered at the first and left at the last.
@@ -93,13 +98,15 @@ impl Blocks {
         }
         let starts: Vec<usize> = starts.into_iter().collect();
         let block = |at: usize| starts.binary_search(&at).ok().filter(|_| at < code.len());
-        let follow = |bounds: &[usize]| {
-            let last = &code[bounds[1] - 1].op;
-            let through = block(bounds[1]).filter(|_| !is_jump(last));
-            let target = last.target().and_then(block);
-            through.into_iter().chain(target).collect()
-        };
-        let next = starts.windows(2).map(follow).collect();
+        let next = starts
+            .windows(2)
+            .map(|bounds| {
+                let last = &code[bounds[1] - 1].op;
+                let through = block(bounds[1]).filter(|_| !is_jump(last));
+                let target = last.target().and_then(block);
+                through.into_iter().chain(target).collect()
+            })
+            .collect();
         Blocks { starts, next }
     }
 
@@ -137,9 +144,8 @@ impl Blocks {
         // The search finds the first component last.
         let components = std::mem::take(&mut search.components);
         for component in components.into_iter().rev() {
-            let repeats = |block: usize| self.next[block].contains(&block);
             match component.iter().copied().collect::<Vec<usize>>()[..] {
-                [one] if !repeats(one) => order.push(one),
+                [one] if !self.next[one].contains(&one) => order.push(one),
                 _ => {
                     let entry = self.entry(among, &component)?;
                     self.arrange(&component, entry, order)?;

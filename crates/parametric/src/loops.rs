@@ -2,8 +2,8 @@
 //! which a loop ends.
 //!
 //! A loop is run twice. First with a symbol for each value that changes, to see how it changes;
-//! then with what that says of the values: `v + c * k`, `v >> c * k`, `v << c * k`, or a function of
-//! `k` of which no more is known than whether threads share it.
+//! then with what that says of the values: `v + c * k`, `v >> c * k`, `v << c * k`, or a function
+//! of `k` of which no more is known than whether threads share it.
 //!
 //! # Invariants
 //! - A value is shared by threads only if that follows from its being so at the start, and one
@@ -147,10 +147,12 @@ impl Exec<'_> {
             }
             let mut inside = BTreeMap::from([(header, state)]);
             let back = self.range(header..end + 1, &mut inside, Some(header));
-            let after = |n: usize| back.as_ref().map(|b| b.regs[n]);
             let mut stable = true;
             for (n, level) in numbers.iter().zip(&mut levels) {
-                let needed = after(*n).map_or(*level, |t| self.terms.level(t));
+                let needed = back
+                    .as_ref()
+                    .map(|b| b.regs[*n])
+                    .map_or(*level, |t| self.terms.level(t));
                 if needed > *level {
                     *level = needed;
                     stable = false;
@@ -235,8 +237,8 @@ impl Exec<'_> {
         }
     }
 
-    /// The value at the start of an iteration of what each iteration makes anew from values that are
-    /// known at its start.
+    /// The value at the start of an iteration of what each iteration makes anew from values that
+    /// are known at its start.
     fn carried(&mut self, shape: &Shape, from: Term, after: Term) -> Option<Term> {
         let mut is_known = true;
         self.terms.visit(&[after], &mut |t| {
@@ -259,11 +261,10 @@ impl Exec<'_> {
 
     /// Whether all free symbols of a term are those of values that change in a loop.
     fn closes(&self, shape: &Shape, t: Term) -> bool {
-        let free = |(t, id): &(Term, SymbolId)| {
+        !self.terms.symbols_in(&[t]).iter().any(|(t, id)| {
             let changes = shape.changing.iter().any(|(_, s)| s == t);
             !changes && self.terms.symbol(*id).origin == Origin::Free
-        };
-        !self.terms.symbols_in(&[t]).iter().any(free)
+        })
     }
 
     /// The value at the start of iteration `k`. It begins as `from`; an iteration makes `after` of
@@ -275,9 +276,11 @@ impl Exec<'_> {
         let k = shape.iteration;
         let own = |exec: &Self, t: Term| {
             let all = exec.terms.symbols_in(&[t]);
-            let changes = |t: &Term| *t == k || shape.changing.iter().any(|(_, s)| s == t);
-            !all.iter()
-                .any(|(t, id)| changes(t) || exec.terms.symbol(*id).origin == Origin::Free)
+            !all.iter().any(|(t, id)| {
+                *t == k
+                    || shape.changing.iter().any(|(_, s)| s == t)
+                    || exec.terms.symbol(*id).origin == Origin::Free
+            })
         };
         // A conversion changes nothing of a value that begins within its type, nor of a sum.
         let whole = self.terms.range(from);
@@ -310,7 +313,8 @@ impl Exec<'_> {
         self.cyclic(shape, symbol, from, after)
     }
 
-    /// A value that comes back to itself: `(v + c) % n`, `v ^ c`, `1 - v`, `v + 1 == n ? 0 : v + 1`.
+    /// A value that comes back to itself: `(v + c) % n`, `v ^ c`, `1 - v`, `v + 1 == n ? 0 : v +
+    /// 1`.
     fn cyclic(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Option<Term> {
         let k = shape.iteration;
         let constant = |exec: &Self, t: Term| exec.terms.constant(t).filter(|v| *v > 0);

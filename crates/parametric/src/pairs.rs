@@ -13,9 +13,9 @@
 //!   (`conflicting` in `models/ptx.cat`, `models/cuda-base.cat`, `models/opencl-base.cat`).
 //! - *Morally strong*, *inclusive scopes*: both atomic, of the same size, in scopes that include
 //!   each other ([`Inclusion`]): no race ([`exclude`]).
-//! - *Asynchronous copies*: an access of a copy by `cp.async` comes behind all earlier events of its
-//!   thread, and before a wait for its group (`starts`, `group-done` in `models/ptx.cat`). So it is
-//!   in no barrier interval, and may race with its own thread.
+//! - *Asynchronous copies*: an access of a copy by `cp.async` comes behind all earlier events of
+//!   its thread, and before a wait for its group (`starts`, `group-done` in `models/ptx.cat`). So
+//!   it is in no barrier interval, and may race with its own thread.
 //! - *Synchronizes by barrier*: what comes before a barrier of a block happens before what comes
 //!   behind it, in memory that the barrier orders.
 
@@ -109,7 +109,8 @@ pub fn conflict(
     writes && shared && a.object == b.object && !exclude(a, b, together, inclusion)
 }
 
-/// The symbols of two threads. All questions use the same ones, so equal questions have equal terms.
+/// The symbols of two threads. All questions use the same ones, so equal questions have equal
+/// terms.
 #[derive(Debug)]
 pub struct Sides {
     thread: [Renaming; 2],
@@ -376,8 +377,10 @@ impl<'a> Two<'a> {
     fn places(&mut self) -> [Vec<(String, Term)>; 2] {
         let places = self.setting.places.clone();
         [0, 1].map(|which| {
-            let one = |(name, t): &(String, Term)| (name.clone(), self.of(which, *t));
-            places.iter().map(one).collect()
+            places
+                .iter()
+                .map(|(name, t)| (name.clone(), self.of(which, *t)))
+                .collect()
         })
     }
 }

@@ -169,7 +169,8 @@ pub(crate) fn replay(
 }
 
 /// Tries the two threads alone, in a launch of the sizes that are asked about. That shows a race
-/// where it does not depend on what others write: they come to the same accesses beside others, too.
+/// where it does not depend on what others write: they come to the same accesses beside others,
+/// too.
 fn two_threads(
     kernel: Kernel<'_>,
     property: Property,
@@ -201,9 +202,11 @@ fn happens(property: Property, answer: &verdict::Answer) -> bool {
     match property {
         Property::Race => answer.verdict == Verdict::Racy,
         Property::Divergence => {
-            let diverges = |fault: &verdict::Fault| fault.relation.contains("diverg");
             answer.verdict == Verdict::Undefined
-                && answer.fault.as_ref().is_some_and(|fault| diverges(fault))
+                && answer
+                    .fault
+                    .as_ref()
+                    .is_some_and(|fault| fault.relation.contains("diverg"))
         }
     }
 }
@@ -270,8 +273,9 @@ fn meeting(
     }
     let (values, places, object) = found?;
     let number = |t: Term| {
-        let free = || values.get(&format!("t{}", t.0)).copied().unwrap_or(0);
-        run.terms.constant(t).unwrap_or_else(free)
+        run.terms
+            .constant(t)
+            .unwrap_or_else(|| values.get(&format!("t{}", t.0)).copied().unwrap_or(0))
     };
     let threads = places.each_ref().map(|of| {
         let at = |name: &str| {
@@ -293,13 +297,14 @@ fn meeting(
         let is_argument = run.terms.symbol(*id).origin == Origin::Argument;
         is_argument && kernel.form.arguments.iter().any(|a| bare(a) == name)
     });
-    let value = |(name, t): &(String, Term)| {
-        let value = values.get(&format!("t{}", t.0)).copied();
-        let given = kernel.form.arguments.iter().find(|a| bare(a) == name);
-        (given.unwrap_or(name).clone(), value.unwrap_or(1))
-    };
     Some(Meeting {
-        arguments: named.map(value).collect(),
+        arguments: named
+            .map(|(name, t)| {
+                let value = values.get(&format!("t{}", t.0)).copied();
+                let given = kernel.form.arguments.iter().find(|a| bare(a) == name);
+                (given.unwrap_or(name).clone(), value.unwrap_or(1))
+            })
+            .collect(),
         threads,
         object,
     })
@@ -395,19 +400,25 @@ fn slice(test: &mut LitmusTest, object: &str) {
         base.is_none_or(|loc| kept[usize::from(program.object(loc).0)])
     };
     let threads = program.threads.iter().map(|thread| {
-        let one = |(at, instr): (usize, &Instr)| match (instr.op.is_access(), instr.op.defines()) {
-            (true, _) if is_kept(&instr.op) => instr.op.clone(),
-            (true, Some(dst)) => Op::Assign {
-                dst,
-                value: Expr::Const(0),
-            },
-            (true, None) => Op::Branch {
-                cond: Expr::Const(0),
-                target: at + 1,
-            },
-            _ => instr.op.clone(),
-        };
-        thread.code.iter().enumerate().map(one).collect::<Vec<Op>>()
+        thread
+            .code
+            .iter()
+            .enumerate()
+            .map(
+                |(at, instr)| match (instr.op.is_access(), instr.op.defines()) {
+                    (true, _) if is_kept(&instr.op) => instr.op.clone(),
+                    (true, Some(dst)) => Op::Assign {
+                        dst,
+                        value: Expr::Const(0),
+                    },
+                    (true, None) => Op::Branch {
+                        cond: Expr::Const(0),
+                        target: at + 1,
+                    },
+                    _ => instr.op.clone(),
+                },
+            )
+            .collect::<Vec<Op>>()
     });
     let threads: Vec<Vec<Op>> = threads.collect();
     for (thread, code) in test.program.threads.iter_mut().zip(threads) {

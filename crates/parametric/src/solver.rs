@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - A question that is not answered in its time is [`Said::Unknown`], never a no.
-//! - A model gives numbers for the constants that a question names. To print a whole model takes ten
-//!   times as long as to find it.
+//! - A model gives numbers for the constants that a question names. To print a whole model takes
+//!   ten times as long as to find it.
 
 use std::time::Duration;
 
@@ -67,12 +67,14 @@ fn values(solver: &z3::Solver, wanted: Wanted<'_>) -> FxHashMap<String, i64> {
     let (Wanted::Words(names), Some(model)) = (wanted, solver.get_model()) else {
         return FxHashMap::default();
     };
-    let value = |name: &String| {
-        let word = z3::ast::BV::new_const(name.as_str(), 64);
-        let value = model.eval(&word, false)?.as_u64()?;
-        Some((name.clone(), value as i64))
-    };
-    names.iter().filter_map(value).collect()
+    names
+        .iter()
+        .filter_map(|name| {
+            let word = z3::ast::BV::new_const(name.as_str(), 64);
+            let value = model.eval(&word, false)?.as_u64()?;
+            Some((name.clone(), value as i64))
+        })
+        .collect()
 }
 
 #[cfg(all(test, feature = "z3"))]

@@ -1,9 +1,9 @@
 //! Shortens two threads of a launch to two accesses that may race, and the barriers before them.
 //!
 //! A thread with a known place and known arguments runs here with numbers. Values from memory are
-//! unknown, and the run ends at a branch that depends on one. So its accesses happen whatever memory
-//! holds. Two accesses of both threads race if nothing orders them. The exact engine decides that for
-//! threads that keep nothing else.
+//! unknown, and the run ends at a branch that depends on one. So its accesses happen whatever
+//! memory holds. Two accesses of both threads race if nothing orders them. The exact engine decides
+//! that for threads that keep nothing else.
 //!
 //! # Invariants
 //! - Both threads of a block keep the same barriers, so neither waits for the other in vain.
@@ -209,15 +209,15 @@ fn pair<'c>(
 
 /// The code of a thread that keeps one access and the barriers before it.
 fn kept(thread: &Thread, course: &Course, arrival: &Arrival) -> Vec<Instr> {
-    let kept = |(at, op): (usize, &Op)| Instr {
-        op: op.clone(),
-        ..thread.code[at].clone()
-    };
     let barriers = course.barriers[..arrival.barriers].iter();
     let all = barriers
         .map(|(at, op)| (*at, op))
         .chain([(arrival.at, &arrival.op)]);
-    all.map(kept).collect()
+    all.map(|(at, op)| Instr {
+        op: op.clone(),
+        ..thread.code[at].clone()
+    })
+    .collect()
 }
 
 /// The initial value of a register.

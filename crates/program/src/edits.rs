@@ -267,16 +267,13 @@ fn all_regions(tags: &mut Tags, program: &Program) {
 /// program.
 pub fn enough(program: &Program) -> Scope {
     let places = || program.threads.iter().map(|t| &t.place);
-    let holds = |scope: Scope| {
-        places().enumerate().all(|(i, a)| {
-            places()
-                .enumerate()
-                .all(|(j, b)| i == j || a.same(b, scope))
-        })
-    };
     let needed = [Scope::Cta, Scope::Gpu]
         .into_iter()
-        .find(|s| holds(*s))
+        .find(|s| {
+            places()
+                .enumerate()
+                .all(|(i, a)| places().enumerate().all(|(j, b)| i == j || a.same(b, *s)))
+        })
         .unwrap_or(Scope::Sys);
     let used = program
         .threads

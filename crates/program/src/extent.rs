@@ -73,15 +73,18 @@ impl Walk<'_> {
     fn go(&mut self) {
         let program = self.program;
         let thread = program.thread(self.thread);
-        let first = |init: &Init| match init {
-            Init::Int(value) => Some(*value),
-            Init::Address { loc, index } => {
-                let offset = program.layout(program.object(*loc)).offset(*index);
-                Some(Self::base(program.object(*loc)) + offset)
-            }
-            Init::Unknown => None,
-        };
-        let registers = thread.regs.iter().map(|reg| first(&reg.init)).collect();
+        let registers = thread
+            .regs
+            .iter()
+            .map(|reg| match &reg.init {
+                Init::Int(value) => Some(*value),
+                Init::Address { loc, index } => {
+                    let offset = program.layout(program.object(*loc)).offset(*index);
+                    Some(Self::base(program.object(*loc)) + offset)
+                }
+                Init::Unknown => None,
+            })
+            .collect();
         let mut open: Vec<(usize, Registers)> = vec![(0, registers)];
         while let Some((mut at, mut held)) = open.pop() {
             while let Some(instr) = thread.code.get(at) {

@@ -83,12 +83,11 @@ pub fn is_of_word(code: &[Instr], at: usize) -> bool {
     let Op::Assign { value, .. } = &code[at].op else {
         return is_further(code, at);
     };
-    let found = |before: &Instr| before.op.defines().filter(|_| code[at].follows(before));
     let words: Vec<RegId> = code[..at]
         .iter()
         .rev()
         .take_while(|b| b.id == code[at].id)
-        .filter_map(found)
+        .filter_map(|before| before.op.defines().filter(|_| code[at].follows(before)))
         .collect();
     value.any(&|e| matches!(e, Expr::Reg(r) if words.contains(r)))
 }

@@ -403,8 +403,11 @@ impl Memory {
             .at(v)
             .filter(|_| ty.bits == Ty::WORD.bits)
             .map(|c| self.cell(c));
-        let points = || self.points.get_or_init(|| Points::compute(program));
-        match cell.filter(|cell| points().holds(by, program.object(cell.location.0))) {
+        match cell.filter(|cell| {
+            self.points
+                .get_or_init(|| Points::compute(program))
+                .holds(by, program.object(cell.location.0))
+        }) {
             Some(cell) => format!("&{}", cell.name),
             None => v.to_string(),
         }

@@ -324,11 +324,12 @@ impl OptionValues {
     /// Whether a program has the same events under both options; the model may treat them
     /// differently.
     pub fn same_events(self, other: OptionValues) -> bool {
-        let matters = |row: &Row| row.reading.as_ref().is_none_or(|reading| reading.events);
         OPTIONS
             .iter()
             .zip(self.0.iter().zip(&other.0))
-            .all(|(row, (a, b))| a == b || !matters(row))
+            .all(|(row, (a, b))| {
+                a == b || !row.reading.as_ref().is_none_or(|reading| reading.events)
+            })
     }
 
     /// `failed-cas = write`: a failed compare-and-swap writes the old value back.

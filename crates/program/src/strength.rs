@@ -57,13 +57,15 @@ fn tag(order: Order, kind: EventKind, tags: &Tags) -> Option<Tag> {
 
 /// The order of an atomic operation or a fence; `None` for anything else.
 pub fn order(op: &Op) -> Option<Order> {
-    let says = |o: &Order, kind, tags: &Tags| tag(*o, kind, tags).is_none_or(|tag| tags.has(tag));
     // A consume fence is an acquire fence.
-    let possible = |o: &&Order| !(op.is_fence() && **o == Order::Consume);
     orders(op)
         .iter()
-        .filter(possible)
-        .find(|o| op.tags().iter().all(|(kind, tags)| says(o, *kind, tags)))
+        .filter(|o| !(op.is_fence() && **o == Order::Consume))
+        .find(|o| {
+            op.tags()
+                .iter()
+                .all(|(kind, tags)| tag(**o, *kind, tags).is_none_or(|tag| tags.has(tag)))
+        })
         .copied()
 }
 
@@ -126,10 +128,9 @@ pub const ALL_FLAGS: &str = "CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE";
 
 /// Whether an OpenCL fence or barrier leaves out a region of memory.
 pub fn lacks_flags(op: &Op) -> bool {
-    let lacks = |tags: &Tags| FLAGS.iter().filter_map(|f| f.1).any(|flag| !tags.has(flag));
-    op.tags()
-        .iter()
-        .any(|(kind, tags)| kind.is_in("F") && lacks(tags))
+    op.tags().iter().any(|(kind, tags)| {
+        kind.is_in("F") && FLAGS.iter().filter_map(|f| f.1).any(|flag| !tags.has(flag))
+    })
 }
 
 /// Whether it is a non-atomic memory access.

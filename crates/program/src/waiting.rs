@@ -207,15 +207,14 @@ impl PausedProgram<'_> {
         seen: i64,
     ) -> Poll {
         let leaves = |value: i64| {
-            let mut read = |a: i64| {
+            self.walk(t, &mut walk.clone(), Some(range), &mut |a| {
                 let told = reads.iter().find(|r| r.0 == a).map(|r| r.1);
                 if (self.same)(a, address) {
                     Some(value)
                 } else {
                     told
                 }
-            };
-            self.walk(t, &mut walk.clone(), Some(range), &mut read) == WalkEnd::Left
+            }) == WalkEnd::Left
         };
         let (writes, sure) = self.writes(t, address);
         let mut values: BTreeSet<i64> = writes.iter().filter_map(|w| w.2).collect();

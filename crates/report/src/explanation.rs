@@ -208,10 +208,12 @@ fn full(witness: &Witness, event: usize) -> String {
 /// An event without its thread and line, if its text identifies it.
 fn short(witness: &Witness, event: usize) -> String {
     let e = &witness.events[event];
-    let alike = |o: &&verdict::WitnessEvent| {
-        o.text.trim() == e.text.trim() && (o.thread, &o.line) != (e.thread, &e.line)
-    };
-    if e.thread.is_none() || witness.events.iter().any(|o| alike(&o)) {
+    if e.thread.is_none()
+        || witness
+            .events
+            .iter()
+            .any(|o| o.text.trim() == e.text.trim() && (o.thread, &o.line) != (e.thread, &e.line))
+    {
         return full(witness, event);
     }
     format!("{}`{}`", half(witness, event), e.text.trim())

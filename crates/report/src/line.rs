@@ -101,7 +101,8 @@ pub struct AnswerLine {
     pub mentions_undefined: bool,
     /// Whether an undefined program is a failure if the test does not mention it.
     pub denies_undefined: bool,
-    /// Whether it is a failure if the program races, is undefined or hangs, and nothing is expected.
+    /// Whether it is a failure if the program races, is undefined or hangs, and nothing is
+    /// expected.
     pub denies_fault: bool,
     /// Of a kernel of a source file: what is told at its lines.
     pub kernel: Option<Box<KernelAnswer>>,

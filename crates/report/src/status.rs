@@ -10,7 +10,8 @@ pub enum QueryStatus {
     /// The program is undefined and the test does not mention it; the field says whether that is a
     /// failure.
     Undefined(bool),
-    /// Nothing is expected, and the program races, is undefined or hangs; whether that is a failure.
+    /// Nothing is expected, and the program races, is undefined or hangs; whether that is a
+    /// failure.
     Fault(bool),
     /// Not as expected; or as expected although the test lists a known failure.
     Unmet,

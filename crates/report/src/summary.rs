@@ -282,28 +282,30 @@ impl Summary {
 
     /// One line per compared pair of models: their relations, and the rules by which they differ.
     pub fn comparisons(&self) -> Vec<String> {
-        let line = |((left, right), c): (&(String, String), &ComparisonCounts)| {
-            let tests = counted(c.relations.values().sum(), "test");
-            let stand: Vec<_> = c
-                .relations
-                .iter()
-                .map(|(r, n)| format!("{n} {}", r.word()))
-                .collect();
-            let mut line = format!("{left} and {right}, {tests}: {}", stand.join(", "));
-            line += &format!("; the condition differs in {}", c.conditions);
-            let mut rules: Vec<_> = c.rules.iter().collect();
-            rules.sort_by_key(|r| std::cmp::Reverse(r.1));
-            let rules: Vec<_> = rules
-                .into_iter()
-                .map(|(rule, n)| format!("{n} × {rule}"))
-                .collect();
-            if rules.is_empty() {
-                line
-            } else {
-                line + "; by rule: " + &rules.join(", ")
-            }
-        };
-        self.compared.iter().map(line).collect()
+        self.compared
+            .iter()
+            .map(|((left, right), c)| {
+                let tests = counted(c.relations.values().sum(), "test");
+                let stand: Vec<_> = c
+                    .relations
+                    .iter()
+                    .map(|(r, n)| format!("{n} {}", r.word()))
+                    .collect();
+                let mut line = format!("{left} and {right}, {tests}: {}", stand.join(", "));
+                line += &format!("; the condition differs in {}", c.conditions);
+                let mut rules: Vec<_> = c.rules.iter().collect();
+                rules.sort_by_key(|r| std::cmp::Reverse(r.1));
+                let rules: Vec<_> = rules
+                    .into_iter()
+                    .map(|(rule, n)| format!("{n} × {rule}"))
+                    .collect();
+                if rules.is_empty() {
+                    line
+                } else {
+                    line + "; by rule: " + &rules.join(", ")
+                }
+            })
+            .collect()
     }
 
     /// The number of answers that an interrupt left open, as one line.

@@ -212,12 +212,14 @@ fn feeding(parts: &[AgentPart], op: &Instr) -> BTreeSet<usize> {
     for e in op.op.operands() {
         e.registers(&mut |r| needs.push(r));
     }
-    let part_of = |need: &RegId| {
-        parts
-            .iter()
-            .rposition(|p| !p.object && p.code.iter().any(|o| o.op.defines() == Some(*need)))
-    };
-    needs.iter().filter_map(part_of).collect()
+    needs
+        .iter()
+        .filter_map(|need| {
+            parts
+                .iter()
+                .rposition(|p| !p.object && p.code.iter().any(|o| o.op.defines() == Some(*need)))
+        })
+        .collect()
 }
 
 /// Makes the agents of an instruction of a thread.

@@ -331,10 +331,9 @@ impl<C: Clone + Default> Barriers<C> {
             return false;
         }
         let (key, _) = naming(code, t, b, &thread.regs);
-        let out_of_turn = |p: &Phase<C>| b.takes_turns() && p.count.is_none();
         self.phases
             .iter()
-            .any(|p| p.key == key && p.arrived.has(t) && !out_of_turn(p))
+            .any(|p| p.key == key && p.arrived.has(t) && !(b.takes_turns() && p.count.is_none()))
     }
 
     /// A thread that waits in the phase that `t` is about to join, and runs the same code, but at

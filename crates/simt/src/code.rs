@@ -319,20 +319,22 @@ impl CommandCode {
         for (thread, agent) in (own..).zip(agents) {
             begun.entry(agent.owner).or_default().push(thread);
         }
-        let one = |id: CommandId| {
-            let command = host.command(id);
-            let mut groups = vec![Vec::new(); command.group_count() as usize];
-            for (thread, group) in command.threads.iter().zip(&command.groups) {
-                let thread = usize::from(thread.0);
-                groups[*group as usize].push(thread);
-                groups[*group as usize].extend(begun.get(&thread).into_iter().flatten());
-            }
-            CommandCode {
-                groups,
-                children: Vec::new(),
-            }
-        };
-        let mut all: Vec<CommandCode> = host.command_ids().map(one).collect();
+        let mut all: Vec<CommandCode> = host
+            .command_ids()
+            .map(|id| {
+                let command = host.command(id);
+                let mut groups = vec![Vec::new(); command.group_count() as usize];
+                for (thread, group) in command.threads.iter().zip(&command.groups) {
+                    let thread = usize::from(thread.0);
+                    groups[*group as usize].push(thread);
+                    groups[*group as usize].extend(begun.get(&thread).into_iter().flatten());
+                }
+                CommandCode {
+                    groups,
+                    children: Vec::new(),
+                }
+            })
+            .collect();
         for id in host.command_ids() {
             if let CommandOrigin::Device { parent, .. } = host.command(id).origin {
                 all[usize::from(parent.0)].children.push(id);

@@ -38,7 +38,6 @@ pub(super) fn spinning<B: Backend>(
     turning: Option<&Set>,
 ) -> StopReason {
     let code = machine.code;
-    let turns = |t: usize| turning.is_none_or(|set| set.has(t));
     let mut spins: Vec<(usize, String)> = Vec::new();
     let mut others: Vec<(usize, String)> = Vec::new();
     let mut sought: Vec<usize> = Vec::new();
@@ -56,7 +55,7 @@ pub(super) fn spinning<B: Backend>(
         };
         match (thread.status, spin(code, t, thread)) {
             (ThreadStatus::Running, Some(SpinLoop { text, locs }))
-                if turns(t) && (turning.is_some() || is_free()) =>
+                if turning.is_none_or(|set| set.has(t)) && (turning.is_some() || is_free()) =>
             {
                 spins.push((t, text));
                 sought.extend(locs);
@@ -70,8 +69,8 @@ pub(super) fn spinning<B: Backend>(
     for loc in sought {
         let name = &code.cell_of(loc).name;
         let may = |t: usize| may_write(code, t, state.threads[t].pc, loc);
-        let writes = |t: &usize| may(*t) == Some(true);
-        let (helpers, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|(t, _)| writes(t));
+        let (helpers, rest): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|(t, _)| may(*t) == Some(true));
         others = rest;
         let left = (0..state.threads.len()).filter(|&t| !state.threads[t].is_over());
         let nobody = helpers.is_empty() && left.map(may).all(|m| m == Some(false));

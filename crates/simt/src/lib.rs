@@ -139,9 +139,10 @@ pub fn is_mixed(test: &LitmusTest) -> bool {
 
 /// The options with the rest of their time, which began to count at `begun`.
 fn within(options: RunOptions, begun: Instant) -> RunOptions {
-    let left = |time: Duration| time.saturating_sub(begun.elapsed());
     RunOptions {
-        timeout: options.timeout.map(left),
+        timeout: options
+            .timeout
+            .map(|time| time.saturating_sub(begun.elapsed())),
         ..options
     }
 }

@@ -2,8 +2,8 @@
 //! `work_group_reduce_add`).
 //!
 //! A thread waits until all threads that it names have reached an instruction that names the same
-//! ones, or have ended if the instruction says so. Then each gets the values of all, and goes on. The exchange hands over no knowledge of
-//! memory.
+//! ones, or have ended if the instruction says so. Then each gets the values of all, and goes on.
+//! The exchange hands over no knowledge of memory.
 //!
 //! # Invariants
 //! - A waiting thread has evaluated nothing yet: its registers do not change.

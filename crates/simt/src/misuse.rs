@@ -2,10 +2,10 @@
 //! instructions that the threads of a warp did not execute together.
 //!
 //! The program itself marks the first kind: it executes a fence with the tag `MISUSE` there. The
-//! rules of the second kind are those of the checkers' base relation `divergence`: the first aligned
-//! instruction of a thread belongs to the first of each other thread of its warp, and so on. Of such
-//! a pair, both must be one instruction. A thread that lacks an instruction is missed if it executed
-//! a later one, or waits forever.
+//! rules of the second kind are those of the checkers' base relation `divergence`: the first
+//! aligned instruction of a thread belongs to the first of each other thread of its warp, and so
+//! on. Of such a pair, both must be one instruction. A thread that lacks an instruction is missed
+//! if it executed a later one, or waits forever.
 //!
 //! # Invariants
 //! - A thread that ended before the instruction, or left by a branch to the end, is not missed.
@@ -15,7 +15,6 @@
 //! - PTX ISA 9.4, *bar / barrier*, *barrier.cluster*: `.aligned`; *shfl.sync*, *vote.sync*:
 //!   undefined, if the executing thread is not in the mask; *mbarrier*: preconditions.
 
-use super::agents::Agent;
 use super::code::{Act, Code};
 use super::record::{HazardKind, RunEvent, RunHazard, Spot, WriteId};
 use super::thread::{ThreadState, ThreadStatus};
@@ -123,10 +122,11 @@ fn unmet_precondition(code: &Code, event: &RunEvent) -> Option<RunHazard> {
         return None;
     };
     let misuse = code.program.threads[thread].code[instr].op.has(Tag::Misuse);
-    let begun = |agent: &Agent| (agent.owner, agent.instr.start);
     misuse.then(|| RunHazard {
         kind: HazardKind::Misuse,
-        first: code.agent(thread).map_or((thread, instr), begun),
+        first: code
+            .agent(thread)
+            .map_or((thread, instr), |agent| (agent.owner, agent.instr.start)),
         second: None,
         loc: None,
     })

@@ -327,8 +327,9 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
         });
     }
     // The tag of the constant proxy also means C's consume order, which no weak access has.
-    let goes = |proxy: &Proxy| *proxy != Proxy::Constant || tags.has(Tag::Weak);
-    let proxy = Proxy::tagged(tags).filter(goes).unwrap_or(Proxy::Generic);
+    let proxy = Proxy::tagged(tags)
+        .filter(|proxy| *proxy != Proxy::Constant || tags.has(Tag::Weak))
+        .unwrap_or(Proxy::Generic);
     // An access of PTX is never sequentially consistent; accesses of the other languages may be.
     let sc = tags.has(Tag::SeqCst);
     let strong = tags.has(Tag::Relaxed) || tags.has(Tag::Acquire) || tags.has(Tag::Release) || sc;
@@ -421,11 +422,10 @@ fn fence(
         return Ok(Fence::Async(part));
     }
     if tags.has(Tag::ProxyFence) {
-        let proxy = || Fence::Proxy(Proxy::tagged(tags).unwrap_or(Proxy::Generic));
         return Ok(if tags.has(Tag::Alias) {
             Fence::Alias
         } else {
-            proxy()
+            Fence::Proxy(Proxy::tagged(tags).unwrap_or(Proxy::Generic))
         });
     }
     if tags.has(Tag::MbarrierInit) {

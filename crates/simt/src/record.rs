@@ -129,8 +129,8 @@ pub struct RunHazard {
 pub enum HazardKind {
     /// Conflicting accesses that nothing orders, not both atomic with inclusive scopes.
     Race,
-    /// Some thread of the group never executes the barrier, or not at the same call; in PTX, threads
-    /// of a warp do not execute the same aligned instructions.
+    /// Some thread of the group never executes the barrier, or not at the same call; in PTX,
+    /// threads of a warp do not execute the same aligned instructions.
     Divergence,
     /// OpenCL: the work-items of a group execute a barrier with different arguments.
     BarrierArguments,

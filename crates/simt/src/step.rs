@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 
 use smallvec::SmallVec;
 
-use super::agents::{Agent, Await};
+use super::agents::Await;
 use super::barrier::{BarrierStep, Barriers, arrival_commutes};
 use super::choice::{Chooser, Script, Tape};
 use super::code::{Access, Act, Code, Fence, eval, new_value};
@@ -150,10 +150,12 @@ impl<B: Backend> Machine<'_, B> {
         t: usize,
         wait: Await,
     ) -> impl Iterator<Item = usize> {
-        let of = move |(u, a): &(usize, &Agent)| {
-            a.owner == t && a.group == Some(wait.group) && state.threads[*u].age > wait.pending
-        };
-        self.code.all_agents().filter(of).map(|(u, _)| u)
+        self.code
+            .all_agents()
+            .filter(move |(u, a)| {
+                a.owner == t && a.group == Some(wait.group) && state.threads[*u].age > wait.pending
+            })
+            .map(|(u, _)| u)
     }
 
     /// Begins the agents of a thread's next instruction.
@@ -933,12 +935,14 @@ impl Pieces {
             signed: false,
             ..self.piece
         };
-        let value = |cells: &[i64]| {
-            let cells = cells.iter().enumerate();
-            self.ty
-                .wrap(cells.fold(0, |value, (k, p)| value | bits.wrap(*p) << self.shift(k)))
-        };
-        cells.chunks(self.cells).map(value).collect()
+        cells
+            .chunks(self.cells)
+            .map(|cells| {
+                let cells = cells.iter().enumerate();
+                self.ty
+                    .wrap(cells.fold(0, |value, (k, p)| value | bits.wrap(*p) << self.shift(k)))
+            })
+            .collect()
     }
 
     /// The cells of a value; `None` for each if there is none.
@@ -974,10 +978,10 @@ fn new_values(acts: &[Act], found: &[i64], regs: &[i64]) -> Vec<Option<i64>> {
             read,
             write,
             ..
-        } => {
-            let value = |e: &Expr| Some(eval(e, &regs));
-            new_value(update, found[i], read.ty, write.ty, &value).flatten()
-        }
+        } => new_value(update, found[i], read.ty, write.ty, &|e| {
+            Some(eval(e, &regs))
+        })
+        .flatten(),
         _ => None,
     });
     values.collect()

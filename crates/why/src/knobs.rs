@@ -129,11 +129,14 @@ impl Knob {
 
     /// A knob whose levels are texts in no order. The written level changes nothing of the text.
     pub(crate) fn of_texts(spots: &[Spot], texts: Vec<Vec<Splice>>, written: usize) -> Knob {
-        let level = |(at, splices)| match at == written {
-            true => Level(Act::Own, String::new()),
-            false => Level::text(splices),
-        };
-        let levels = texts.into_iter().enumerate().map(level).collect();
+        let levels = texts
+            .into_iter()
+            .enumerate()
+            .map(|(at, splices)| match at == written {
+                true => Level(Act::Own, String::new()),
+                false => Level::text(splices),
+            })
+            .collect();
         Knob {
             sites: at(spots),
             levels,
@@ -194,12 +197,13 @@ impl Knob {
                     .map(|(t, i)| (EditSite::Instr(t, i), change))
                     .collect::<Vec<_>>();
                 let changed = edited(&test.program, &edits);
-                let same = |new: &Program, spot: Spot| {
-                    let there = new.thread(spot.0).code.get(spot.1);
-                    there.is_some_and(|there| said(&there.op) == said(&instr(&changed, spot).op))
-                };
-                respelled(test, &splices)
-                    .is_some_and(|(new, _)| self.spots().all(|spot| same(&new.program, spot)))
+                respelled(test, &splices).is_some_and(|(new, _)| {
+                    self.spots().all(|spot| {
+                        let there = new.program.thread(spot.0).code.get(spot.1);
+                        there
+                            .is_some_and(|there| said(&there.op) == said(&instr(&changed, spot).op))
+                    })
+                })
             })
         };
         let (own, above) = self.levels.split_first()?;

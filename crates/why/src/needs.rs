@@ -65,8 +65,10 @@ pub(crate) fn ends(
     left: Option<Duration>,
 ) -> bool {
     let waits = |test: &LitmusTest| {
-        let waits = |op: &Op| op.barrier().is_some() || matches!(op, Op::Call(_));
-        test.program.instrs().filter(|i| waits(&i.2.op)).count()
+        test.program
+            .instrs()
+            .filter(|i| i.2.op.barrier().is_some() || matches!(&i.2.op, Op::Call(_)))
+            .count()
     };
     let lanes = |test: &LitmusTest| -> Option<Vec<_>> {
         test.program
@@ -281,12 +283,14 @@ pub(crate) fn fence_forbidding(
     if forbids(session, negate)(written, left).ok()? {
         return Some(Vec::new());
     }
-    let one = |i: usize| {
-        (0..top.len())
-            .map(|at| if at == i { top[at] } else { 0 })
-            .collect()
-    };
-    let settings: Vec<_> = (0..top.len()).map(one).chain([top.clone()]).collect();
+    let settings: Vec<_> = (0..top.len())
+        .map(|i| {
+            (0..top.len())
+                .map(|at| if at == i { top[at] } else { 0 })
+                .collect()
+        })
+        .chain([top.clone()])
+        .collect();
     let found = search.first_of(settings).ok()??;
     let found = search.least(found, top.len()).ok()?;
     Some(

@@ -81,11 +81,10 @@ pub(crate) fn remedy(
                     .filter_map(Knob::up)
                     .filter_map(|k| k.writable(written))
             };
-            let is_weak = |knob: &Knob| {
+            let (weak, strong): (Vec<Knob>, Vec<Knob>) = up(knobs::orders).partition(|knob| {
                 knob.instr(program)
                     .is_some_and(|instr| strength::is_plain(&instr.op))
-            };
-            let (weak, strong): (Vec<Knob>, Vec<Knob>) = up(knobs::orders).partition(is_weak);
+            });
             let kinds = [
                 up(knobs::scopes).collect(),
                 strong,
@@ -250,8 +249,9 @@ pub(crate) fn remedy(
             let turned = search.turned(&setting);
             // What is ordered by the rest needs no warning.
             let warns = !in_order.get();
-            let say = |(knob, level)| said(written, knob, level, (first, warns));
-            let mut changes: Vec<Advised> = turned.flat_map(say).collect();
+            let mut changes: Vec<Advised> = turned
+                .flat_map(|(knob, level)| said(written, knob, level, (first, warns)))
+                .collect();
             changes.sort_by_key(|c| c.line.number);
             Remedy::Changes(changes)
         }

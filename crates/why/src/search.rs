@@ -237,15 +237,16 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
                 top[i]
             }
         };
-        let at = |i: usize, level| {
-            let mut setting = of(&[i]);
-            setting[i] = level;
-            setting
-        };
         let levels = together
             .iter()
             .flat_map(|&i| (least(i)..=top[i]).rev().map(move |level| (i, level)));
-        let ones: Vec<Setting> = levels.map(|(i, level)| at(i, level)).collect();
+        let ones: Vec<Setting> = levels
+            .map(|(i, level)| {
+                let mut setting = of(&[i]);
+                setting[i] = level;
+                setting
+            })
+            .collect();
         let ones = ones.into_iter().chain(alone);
         self.first_of(ones.chain(pairs).chain([all.clone()]))
     }
@@ -253,10 +254,13 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
     /// Pairs of two knobs of the kind that helps alone, and of such a knob and an added statement.
     pub(crate) fn pairs_alone(&self) -> Vec<Setting> {
         let alone = |i: &usize| self.knobs[*i].is_alone();
-        let put_in = |i: &usize| self.knobs[*i].kind() == Written::More;
         let (alone, others): (Vec<usize>, Vec<usize>) =
             (0..self.knobs.len()).partition(|i| alone(i));
-        let others: Vec<usize> = others.into_iter().filter(put_in).take(PAIRED).collect();
+        let others: Vec<usize> = others
+            .into_iter()
+            .filter(|i| self.knobs[*i].kind() == Written::More)
+            .take(PAIRED)
+            .collect();
         let alone = &alone[..alone.len().min(PAIRED)];
         let mut pairs = Vec::new();
         for (n, &i) in alone.iter().enumerate() {

@@ -1,11 +1,10 @@
 //! Computes one number from everything that the answers of a (test, model) pair depend on.
 //!
 //! # Invariants
-//! - The key covers everything that can change an answer:
-//!   the text of the test's file and the test's name in it; the launch of a kernel; the model as it
-//!   was understood, with the texts of its files; the questions; the engine; the loop bound; options;
-//!   the mapping; whether axioms are named; the build of this program; and the version of Z3, if it
-//!   is used.
+//! - The key covers everything that can change an answer: the text of the test's file and the
+//!   test's name in it; the launch of a kernel; the model as it was understood, with the texts of
+//!   its files; the questions; the engine; the loop bound; options; the mapping; whether axioms are
+//!   named; the build of this program; and the version of Z3, if it is used.
 //! - Time limits, numbers of workers, paths and output options are not in it.
 //! - Fields are hashed with their lengths: no two lists of fields give the same bytes.
 //!
@@ -98,10 +97,9 @@ impl Keys {
     /// The text of a file.
     fn file(&self, file: &Arc<SourceFile>) -> [u8; 32] {
         let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = || (file.clone(), Sha256::digest(file.text.as_bytes()).into());
         known
             .entry(Arc::as_ptr(file) as usize)
-            .or_insert_with(text)
+            .or_insert_with(|| (file.clone(), Sha256::digest(file.text.as_bytes()).into()))
             .1
     }
 

@@ -7,7 +7,7 @@ use report::{
     HazardPart, Hazards, Observations, ObservedHazard, ObservedOutcome, RacePair, UnfinishedRuns,
 };
 use simt::schedule::{Observation, Recorded};
-use simt::{self, MachineMemory, Scheduling, record};
+use simt::{self, MachineMemory, Scheduling};
 use verdict::Verdict;
 
 /// The machine, in words.
@@ -146,21 +146,20 @@ pub(super) fn hazards(
         }
     };
     let names = simt::location_names(test);
-    let one = |h: &record::RunHazard| ObservedHazard {
-        kind: h.kind.name(),
-        undefined: h.kind.is_undefined(),
-        place: h.loc.map(|loc| names[loc].clone()),
-        parts: std::iter::once(&h.first)
-            .chain(&h.second)
-            .map(part)
-            .collect(),
-    };
     let word = |of: fn(&Faults) -> &Option<Verdict>| {
         faults.and_then(|f| of(f).as_ref()).map(Verdict::word)
     };
     let observed = operational::hazards(test, observation)
         .iter()
-        .map(one)
+        .map(|h| ObservedHazard {
+            kind: h.kind.name(),
+            undefined: h.kind.is_undefined(),
+            place: h.loc.map(|loc| names[loc].clone()),
+            parts: std::iter::once(&h.first)
+                .chain(&h.second)
+                .map(part)
+                .collect(),
+        })
         .collect();
     Hazards {
         observed,
@@ -171,9 +170,9 @@ pub(super) fn hazards(
 
 /// A run in words, if wanted.
 fn trace(test: &LitmusTest, plan: &RunPlan, recorded: &Recorded) -> Option<String> {
-    let told = || match simt::replay(test, &plan.options, recorded) {
-        Ok(observation) => simt::trace(test, &observation.events),
-        Err(why) => why,
-    };
-    plan.trace.then(told)
+    plan.trace
+        .then(|| match simt::replay(test, &plan.options, recorded) {
+            Ok(observation) => simt::trace(test, &observation.events),
+            Err(why) => why,
+        })
 }

@@ -156,11 +156,10 @@ pub(super) fn of_relation(
         .remove(name)
         .unwrap_or_default();
     let mut names: Vec<String> = more.split(", ").map(str::to_owned).collect();
-    let speaks = |entry: &Entry| speaks_of(entries, entry, name, &mut Vec::new());
     for direct in [true, false] {
-        let axioms = entries
-            .iter()
-            .filter(|e| e.kind == Kind::Axiom && speaks(e) == direct);
+        let axioms = entries.iter().filter(|e| {
+            e.kind == Kind::Axiom && speaks_of(entries, e, name, &mut Vec::new()) == direct
+        });
         names.extend(axioms.flat_map(|e| forbids(&e.comment)));
     }
     names
@@ -216,13 +215,12 @@ fn shown(all: &Model, mut test: LitmusTest, name: &str, set: bool) -> Option<Sho
                 let before = model.axioms.len();
                 // If several axioms forbid it independently, none is named.
                 let named = answer.axioms;
-                let guilty = |a: &str| named.is_empty() || named.iter().any(|n| n == a);
                 rejected_by.extend(
                     model
                         .axioms
                         .iter()
                         .map(|a| a.name.clone())
-                        .filter(|a| guilty(a)),
+                        .filter(|a| named.is_empty() || named.iter().any(|n| n == a)),
                 );
                 model.axioms.retain(|a| !rejected_by.contains(&a.name));
                 if model.axioms.len() == before {

@@ -172,10 +172,9 @@ fn cited(header: &str) -> String {
         .lines()
         .map(str::trim)
         .skip_while(|line| !line.starts_with("Source"));
-    let until = |line: &&str| !line.is_empty() && !line.starts_with("Deviations");
     lines
         .by_ref()
-        .take_while(until)
+        .take_while(|line| !line.is_empty() && !line.starts_with("Deviations"))
         .collect::<Vec<_>>()
         .join("\n")
 }

@@ -25,11 +25,15 @@ struct MergedOutcome {
 
 /// The line that states the sum of all results.
 pub(super) fn added(lines: &[&str]) -> Result<String, serde_json::Error> {
-    let read = |line: &&str| serde_json::from_str::<Line>(line);
-    let all: Vec<Line> = lines.iter().map(read).collect::<Result<_, _>>()?;
+    let all: Vec<Line> = lines
+        .iter()
+        .map(|line| serde_json::from_str::<Line>(line))
+        .collect::<Result<_, _>>()?;
     // A test that could not run in one place ran in another.
-    let ran = |line: &Line| line.get("runs").is_some_and(|runs| runs.get() != "null");
-    let some: Vec<&Line> = all.iter().filter(|line| ran(line)).collect();
+    let some: Vec<&Line> = all
+        .iter()
+        .filter(|line| line.get("runs").is_some_and(|runs| runs.get() != "null"))
+        .collect();
     let Some(first) = some.first().filter(|_| all.len() > 1) else {
         return Ok(lines[0].to_owned());
     };

@@ -209,9 +209,13 @@ impl Gates {
                 }
                 self.operands.extend_from_slice(&operands);
                 let l = self.end();
-                let of = |gate: u32| self::operands(&self.operands, &self.ends, gate as usize);
-                self.ids
-                    .insert_unique(hash, l.0 >> 1, |&gate| FxBuildHasher.hash_one(of(gate)));
+                self.ids.insert_unique(hash, l.0 >> 1, |&gate| {
+                    FxBuildHasher.hash_one(self::operands(
+                        &self.operands,
+                        &self.ends,
+                        gate as usize,
+                    ))
+                });
                 l
             }
         }

@@ -58,18 +58,21 @@ pub fn notes(files: &[Arc<SourceFile>], head: &str) -> BTreeMap<String, String> 
 
 /// Replaces the words `A` and `B` by placeholders for events.
 fn placed(clause: &str) -> String {
-    let word = |w: &str| {
-        let (word, mark) = w.split_at(w.trim_end_matches([',', ';', ':']).len());
-        let word = match word {
-            "A" => "{a}",
-            "B" => "{b}",
-            "A's" => "{a}'s",
-            "B's" => "{b}'s",
-            other => other,
-        };
-        format!("{word}{mark}")
-    };
-    clause.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    clause
+        .split(' ')
+        .map(|w| {
+            let (word, mark) = w.split_at(w.trim_end_matches([',', ';', ':']).len());
+            let word = match word {
+                "A" => "{a}",
+                "B" => "{b}",
+                "A's" => "{a}'s",
+                "B's" => "{b}'s",
+                other => other,
+            };
+            format!("{word}{mark}")
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]

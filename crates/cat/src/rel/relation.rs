@@ -196,11 +196,15 @@ impl Rel {
             }
         }
         // The number of rows that each method adds.
-        let rows = || self.words.chunks_exact(self.width);
-        let used = || rows().flat_map(|row| row.iter().zip(middle.words()).map(|(a, b)| a & b));
-        let singly = || used().map(|word| word.count_ones() as usize).sum::<usize>();
+        let used = || {
+            self.words
+                .chunks_exact(self.width)
+                .flat_map(|row| row.iter().zip(middle.words()).map(|(a, b)| a & b))
+        };
         let by_eights = || 32 * self.n + used().map(bytes_in_use).sum::<usize>();
-        let out = if self.n > 256 && singly() > by_eights() {
+        let out = if self.n > 256
+            && used().map(|word| word.count_ones() as usize).sum::<usize>() > by_eights()
+        {
             self.seq_by_eights(other, &middle)
         } else {
             self.seq_singly(other, &middle)

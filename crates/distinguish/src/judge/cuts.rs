@@ -51,20 +51,21 @@ pub(super) fn cuts(
         let ends = branching.iter().map(|i| i + 1).chain([slots.len()]);
         all = ends
             .flat_map(|end| {
-                let with = |before: &Cut| {
-                    let (mut shape, mut kept) = (before.shape.clone(), before.kept.clone());
-                    let mut known = before.branches.clone();
-                    let here = branching.iter().filter(|i| **i < end);
-                    known.extend(here.map(|i| (kept.len() + i, i + 1 < end)));
-                    shape.threads.push(slots[..end].to_vec());
-                    kept.extend(first..first + end);
-                    Cut {
-                        shape,
-                        kept,
-                        branches: known,
-                    }
-                };
-                all.iter().map(with).collect::<Vec<Cut>>()
+                all.iter()
+                    .map(|before| {
+                        let (mut shape, mut kept) = (before.shape.clone(), before.kept.clone());
+                        let mut known = before.branches.clone();
+                        let here = branching.iter().filter(|i| **i < end);
+                        known.extend(here.map(|i| (kept.len() + i, i + 1 < end)));
+                        shape.threads.push(slots[..end].to_vec());
+                        kept.extend(first..first + end);
+                        Cut {
+                            shape,
+                            kept,
+                            branches: known,
+                        }
+                    })
+                    .collect::<Vec<Cut>>()
             })
             .collect();
         first += slots.len();
@@ -103,31 +104,35 @@ fn fail(cut: Cut, compares: impl Fn(usize) -> bool) -> Vec<Cut> {
                 branches,
             }
         };
-        let ways = |cut: Cut| {
-            // A branch after the compare-exchange fixes its result.
-            let known = cut
-                .branches
-                .iter()
-                .find(|branch| branch.0 == at)
-                .map(|branch| branch.1);
-            let fits = move |found: &bool| known.is_none_or(|known| known == *found);
-            let Cut {
-                shape,
-                kept,
-                branches,
-            } = cut;
-            [true, false].into_iter().filter(fits).map(move |found| {
-                with(
-                    Cut {
-                        shape: shape.clone(),
-                        kept: kept.clone(),
-                        branches: branches.clone(),
-                    },
-                    found,
-                )
+        all = all
+            .into_iter()
+            .flat_map(|cut| {
+                // A branch after the compare-exchange fixes its result.
+                let known = cut
+                    .branches
+                    .iter()
+                    .find(|branch| branch.0 == at)
+                    .map(|branch| branch.1);
+                let Cut {
+                    shape,
+                    kept,
+                    branches,
+                } = cut;
+                [true, false]
+                    .into_iter()
+                    .filter(move |found| known.is_none_or(|known| known == *found))
+                    .map(move |found| {
+                        with(
+                            Cut {
+                                shape: shape.clone(),
+                                kept: kept.clone(),
+                                branches: branches.clone(),
+                            },
+                            found,
+                        )
+                    })
             })
-        };
-        all = all.into_iter().flat_map(ways).collect();
+            .collect();
     }
     all
 }

@@ -442,14 +442,12 @@ fn example(
     fn accesses(e: &LetterEvent) -> bool {
         e.reads || e.writes
     }
-    let located = |e: &LetterEvent, at: u8| accesses(e).then_some(at);
     let both = accesses(a) && accesses(b);
     let thread = |e: &LetterEvent, of: u8| (!e.is_initial()).then_some(of);
-    let own = || a.ty == b.ty && one == accesses(a);
     let initial = (a.is_initial(), b.is_initial());
     let in_one = || initial == (false, false) && letters.0 == letters.1 && one == both;
     let fits = match how {
-        OWN => own(),
+        OWN => a.ty == b.ty && one == accesses(a),
         1 => in_one() && a.ty < b.ty,
         2 => in_one() && a.ty > b.ty,
         3 | 4 => initial == (false, false) && (both || !one),
@@ -468,7 +466,7 @@ fn example(
     let of = |e: &LetterEvent, at: usize, t: u8, l: u8| LetterEvent {
         thread: thread(e, t),
         slot: slot(at),
-        location: located(e, l),
+        location: accesses(e).then_some(l),
         ..*e
     };
     let elsewhere = u8::from(!one && how != OWN);
@@ -586,12 +584,11 @@ pub(super) fn reduced_by(
     flags: bool,
 ) -> Result<ReducedModel, String> {
     // A flag that no program of these letters can raise is dropped.
-    let undefined = |i: &usize| {
-        model.flags[*i].effect == TestEffect::Undefined
-            && may_raise(model, *i, &learnt.test.program)
-    };
     let flags: Vec<usize> = (0..model.flags.len())
-        .filter(undefined)
+        .filter(|i| {
+            model.flags[*i].effect == TestEffect::Undefined
+                && may_raise(model, *i, &learnt.test.program)
+        })
         .filter(|_| flags)
         .collect();
     let mut refused = None;

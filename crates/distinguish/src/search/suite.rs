@@ -81,19 +81,18 @@ pub fn suite(wanted: &SuiteRequest<'_>) -> Result<MinimalSuite, String> {
     let compared = Searcher::new(&sought)?.compared;
     let mut asked = ForbiddenJudge::new(wanted.model, alphabet)?;
     asked.compared = (compared == LetterOrder::All).then(|| Arc::new(alphabet.clone()));
-    let judged = |model| {
-        ForbiddenJudge::new(
-            JudgeSetup {
-                model,
-                ..wanted.model
-            },
-            alphabet,
-        )
-    };
     let mutants = wanted
         .mutants
         .iter()
-        .map(judged)
+        .map(|model| {
+            ForbiddenJudge::new(
+                JudgeSetup {
+                    model,
+                    ..wanted.model
+                },
+                alphabet,
+            )
+        })
         .collect::<Result<Vec<_>, String>>()?;
     let mut suite = MinimalSuite::default();
     for size in 1..=wanted.size {

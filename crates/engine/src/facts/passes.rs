@@ -156,9 +156,11 @@ impl<'a> Facts<'a> {
         }
         // Later users of the pool have their own deadline.
         sk.pool.unwatch()?;
-        let name = |&o| sk.memory.observable_name(&sk.program, o).into();
         Ok(Facts {
-            names: observed.iter().map(name).collect(),
+            names: observed
+                .iter()
+                .map(|&o| sk.memory.observable_name(&sk.program, o).into())
+                .collect(),
             check_barrier_order: has_cyclic_barrier_order(&sk),
             absent: signature::absent(model, &sk.program),
             open_values: domains.open && !task.excludes_thin_air(),

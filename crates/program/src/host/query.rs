@@ -214,13 +214,12 @@ impl LaunchGraph {
         other: (QueryId, usize),
     ) -> bool {
         let (one, other) = (self.view(one.0, one.1), self.view(other.0, other.1));
-        let precedes = |y: CallId, x: CallId| {
-            let own = host.call(x).thread == host.call(y).thread && y < x;
-            x == y || own || self.first.binary_search(&(y, x)).is_ok()
-        };
-        one.before
-            .iter()
-            .any(|x| other.after.iter().any(|y| precedes(*y, *x)))
+        one.before.iter().any(|x| {
+            other.after.iter().any(|y| {
+                let own = host.call(*x).thread == host.call(*y).thread && *y < *x;
+                *x == *y || own || self.first.binary_search(&(*y, *x)).is_ok()
+            })
+        })
     }
 
     /// The threads that have to end before a view's subject is complete, and whether it can ever be
@@ -240,13 +239,12 @@ impl LaunchGraph {
                     .contains(&Node::Query(query, view))
             })
             .collect();
-        let set = |h: HandleId| host.calls.iter().any(|c| c.op == HostOp::SetUser(h));
         (
             threads,
             self.view(query, view)
                 .needs
                 .iter()
-                .all(|need| !matches!(need.on, On::User(h) if !set(h))),
+                .all(|need| !matches!(need.on, On::User(h) if !host.calls.iter().any(|c| c.op == HostOp::SetUser(h)))),
         )
     }
 }

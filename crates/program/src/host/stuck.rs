@@ -231,14 +231,13 @@ impl LaunchGraph {
 /// edges.
 fn cycle(graph: &petgraph::Graph<Node, LaunchEdge>, component: &[NodeIndex]) -> Vec<WaitLink> {
     // Prefers to begin at a return that waits, because that wait is in the user's code.
-    let rank = |n: &NodeIndex| match graph[*n] {
-        Node::Return(c) => (0, c.0),
-        Node::Start(c) => (1, c.0),
-        _ => (2, 0),
-    };
     let start = *component
         .iter()
-        .min_by_key(|n| rank(n))
+        .min_by_key(|n| match graph[**n] {
+            Node::Return(c) => (0, c.0),
+            Node::Start(c) => (1, c.0),
+            _ => (2, 0),
+        })
         .expect("a component has nodes");
     let mut from: HashMap<NodeIndex, (NodeIndex, LaunchEdge)> = HashMap::new();
     let mut queue = VecDeque::from([start]);

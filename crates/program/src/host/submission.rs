@@ -174,16 +174,17 @@ pub(super) fn makers(program: &Program, op: &HostOp) -> Vec<CallId> {
     if let HostOp::SetUser(h) = op {
         refs.push(Ref::Handle(*h));
     }
-    let maker = |r: &Ref| match r {
-        Ref::Command(c) => match host.command(*c).origin {
-            CommandOrigin::Call(made) => Some(made),
-            _ => None,
-        },
-        Ref::Handle(h) => host
-            .call_ids()
-            .find(|c| host.call(*c).op == HostOp::CreateUser(*h)),
-    };
-    refs.iter().filter_map(maker).collect()
+    refs.iter()
+        .filter_map(|r| match r {
+            Ref::Command(c) => match host.command(*c).origin {
+                CommandOrigin::Call(made) => Some(made),
+                _ => None,
+            },
+            Ref::Handle(h) => host
+                .call_ids()
+                .find(|c| host.call(*c).op == HostOp::CreateUser(*h)),
+        })
+        .collect()
 }
 
 /// The user events that something waits for and that no call sets.

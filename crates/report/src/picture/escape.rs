@@ -11,17 +11,20 @@
 /// One line of harmless characters: line breaks and tabs become symbols or blanks, and other
 /// invisible characters U+FFFD.
 pub fn line(text: &str) -> String {
-    let shown = |c: char| match c {
-        '\n' => '\u{23ce}',
-        '\t' => ' ',
-        '\r' => '\u{240d}',
-        // Characters that change the writing direction could disguise code.
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => '\u{fffd}',
-        '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
-        c if c.is_control() => '\u{fffd}',
-        c => c,
-    };
-    text.chars().map(shown).collect()
+    text.chars()
+        .map(|c| match c {
+            '\n' => '\u{23ce}',
+            '\t' => ' ',
+            '\r' => '\u{240d}',
+            // Characters that change the writing direction could disguise code.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
+                '\u{fffd}'
+            }
+            '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
 }
 
 /// Escapes the content of an XML or HTML element, or an attribute in double quotes.

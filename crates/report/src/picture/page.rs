@@ -120,14 +120,15 @@ pub fn figure(out: &mut String, scene: &Scene, id: &str) {
 /// A text of several lines.
 pub fn pre(out: &mut String, text: &str) {
     // A broken line continues with its indent.
-    let line = |text: &str| {
-        let indent = text.len() - text.trim_start().len();
-        format!("<span style=\"--i:{indent}\">{}</span>", xml(text))
-    };
     let _ = writeln!(
         out,
         "<pre>{}</pre>",
-        text.lines().map(line).collect::<String>()
+        text.lines()
+            .map(|text| {
+                let indent = text.len() - text.trim_start().len();
+                format!("<span style=\"--i:{indent}\">{}</span>", xml(text))
+            })
+            .collect::<String>()
     );
 }
 

@@ -269,7 +269,6 @@ impl Scene {
                 self.events.len() - 1
             }));
         }
-        let named = |name: &str| witness.ends.iter().position(|e| e.thread == name);
         let mut edges = Vec::new();
         for (i, end) in witness.ends.iter().enumerate() {
             let helpers = end
@@ -279,7 +278,7 @@ impl Scene {
                 .map(|site| &site.thread);
             let targets: BTreeSet<usize> = helpers
                 .chain(&end.waits_for)
-                .filter_map(|name| named(name))
+                .filter_map(|name| witness.ends.iter().position(|e| e.thread == *name))
                 .collect();
             edges.extend(targets.into_iter().filter(|&to| to != i).map(|to| (i, to)));
         }
@@ -421,12 +420,11 @@ fn chosen_rows(events: &[usize], vital: &BTreeSet<usize>) -> BTreeSet<usize> {
     if events.len() <= MOST_ROWS {
         return events.iter().copied().collect();
     }
-    let near = |i: usize| {
-        let range = &events[i.saturating_sub(1)..(i + 2).min(events.len())];
-        range.iter().any(|e| vital.contains(e))
-    };
     let mut keep: BTreeSet<usize> = (0..events.len())
-        .filter(|&i| near(i))
+        .filter(|&i| {
+            let range = &events[i.saturating_sub(1)..(i + 2).min(events.len())];
+            range.iter().any(|e| vital.contains(e))
+        })
         .map(|i| events[i])
         .collect();
     for &e in events {

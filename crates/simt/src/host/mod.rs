@@ -217,10 +217,11 @@ impl<C: Default> HostProgress<C> {
             HostCondition::Set(h) => self.set[usize::from(h.0)],
             HostCondition::Passed(i) => self.items[i].passed,
             HostCondition::Triggered(c) => {
-                let over = |group| members(code, c, group).all(|t| threads[t].is_over());
                 self.stage(c) >= CommandStage::Running
-                    && (0..host(code).command(c).group_count())
-                        .all(|group| self.triggered.contains(&(c, group)) || over(group))
+                    && (0..host(code).command(c).group_count()).all(|group| {
+                        self.triggered.contains(&(c, group))
+                            || members(code, c, group).all(|t| threads[t].is_over())
+                    })
             }
         }
     }

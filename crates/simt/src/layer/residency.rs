@@ -150,8 +150,9 @@ impl Residency {
         let &[n] = self.gpus[gpu].as_slice() else {
             return;
         };
-        let next = |admitted: &[u32]| self.launches[n].blocks.get(admitted[n] as usize);
-        while next(admitted)
+        while self.launches[n]
+            .blocks
+            .get(admitted[n] as usize)
             .is_some_and(|b| b.iter().all(|&t| threads[t].status != ThreadStatus::Held))
             && self.room(admitted, threads, gpu) > 0
         {

@@ -237,8 +237,7 @@ fn once_read(
 fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> bool {
     // Any value will do: the read comes before the operands.
     let regs = once_read(update, dst, regs, 0);
-    let ready = |e: &Expr| known(e, &regs).is_some();
-    update.operands().iter().all(|e| ready(e))
+    update.operands().iter().all(|e| known(e, &regs).is_some())
 }
 
 impl LookAhead<'_> {

@@ -372,15 +372,15 @@ impl<'a> RunOrder<'a> {
     /// handed over yet.
     pub(super) fn observed(&self, next: &Touch) -> FxHashSet<(usize, u32)> {
         let clock = &self.clocks[next.thread];
-        let precedes = |o: &&Observer| {
+        let observers = self.observers.get(&next.loc).into_iter().flatten();
+        let before = observers.filter(|o| {
             let by = ProxyAccess {
                 thread: o.thread,
                 proxy: o.proxy,
             };
             clock.orders(self.code, next.loc, (by, o.time), next.by_proxy())
-        };
-        let observers = self.observers.get(&next.loc).into_iter().flatten();
-        self.chains(observers.filter(precedes).filter_map(|o| o.last))
+        });
+        self.chains(before.filter_map(|o| o.last))
     }
 
     /// The operations that the atomic of `thread` whose write comes next observes.
@@ -582,9 +582,10 @@ impl<'a> RunOrder<'a> {
             Rc::make_mut(&mut current).push((head, access.scope));
         }
         if access.object == Some(OnObject::Wait) {
-            let of_agent = |h: &ReleaseHead| self.code.agent(h.thread).is_some();
             let met = complete.iter().filter(|(h, s)| {
-                h.thread != t && (of_agent(h) || self.mutual(h.thread, *s, t, access.scope))
+                h.thread != t
+                    && (self.code.agent(h.thread).is_some()
+                        || self.mutual(h.thread, *s, t, access.scope))
             });
             let heads: Vec<ReleaseHead> = met.map(|(h, _)| h.clone()).collect();
             for head in heads {

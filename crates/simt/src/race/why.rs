@@ -127,14 +127,15 @@ fn ordered(
     found: &RacingAccesses,
 ) -> (bool, Vec<Handover>) {
     let (a, b) = (found.first, found.second);
-    let key = |p: &PastAccess| (p.touch.thread, p.touch.instr, p.touch.loc, p.touch.write);
     let mut order = RunOrder::new(code, asked);
     let mut yes = false;
     for event in events {
         order.event(event, &mut |order, touch| {
             let clock = &order.clocks[touch.thread];
             let now = (touch.thread, touch.instr, touch.loc, touch.write);
-            if now == key(&b) && clock[touch.thread] == b.time {
+            if now == (b.touch.thread, b.touch.instr, b.touch.loc, b.touch.write)
+                && clock[touch.thread] == b.time
+            {
                 yes = clock[a.touch.thread] >= a.time;
             }
         });

@@ -73,14 +73,17 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
             }) {
                 continue;
             }
-            let stand = |t: usize| ThreadEnding {
-                live: runs(t) || matches!(statuses[t], ThreadStatus::Running | ThreadStatus::Lost),
-                stopped: stopped[t],
-                // A thread that ended or got lost without a step has still executed something.
-                started: started >> t & 1 != 0
-                    || statuses[t] != ThreadStatus::Running && !program.threads[t].code.is_empty(),
-            };
-            let stands: Vec<ThreadEnding> = (0..threads).map(stand).collect();
+            let stands: Vec<ThreadEnding> = (0..threads)
+                .map(|t| ThreadEnding {
+                    live: runs(t)
+                        || matches!(statuses[t], ThreadStatus::Running | ThreadStatus::Lost),
+                    stopped: stopped[t],
+                    // A thread that ended or got lost without a step has still executed something.
+                    started: started >> t & 1 != 0
+                        || statuses[t] != ThreadStatus::Running
+                            && !program.threads[t].code.is_empty(),
+                })
+                .collect();
             for model in ProgressModel::ALL {
                 if found.iter().all(|e| e.model != model) && serve(&tree, &stands, model).is_some()
                 {

@@ -11,7 +11,7 @@
 //! - Complete means that every state reachable from the start was visited, and that the history
 //!   never reached its bound.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -161,16 +161,19 @@ impl<B: Backend> StateSearch<'_, '_, B> {
             let parent = self.stack.last().zip(self.path.last());
             graph.enter(parent.map(|(f, step)| (f.number, step.clone())));
             if self.limits.progress {
-                let status = |t: usize| {
-                    let thread = &state.threads[t];
-                    let is_held_up = thread.status == ThreadStatus::Running
-                        && state.barriers.holds_up(machine.code, t, thread);
-                    match is_held_up {
-                        true => ThreadStatus::Waiting,
-                        false => thread.status,
-                    }
-                };
-                graph.stand((0..state.threads.len()).map(status).collect());
+                graph.stand(
+                    (0..state.threads.len())
+                        .map(|t| {
+                            let thread = &state.threads[t];
+                            let is_held_up = thread.status == ThreadStatus::Running
+                                && state.barriers.holds_up(machine.code, t, thread);
+                            match is_held_up {
+                                true => ThreadStatus::Waiting,
+                                false => thread.status,
+                            }
+                        })
+                        .collect(),
+                );
             }
         }
         if let (Some(from), Some(step)) = (self.stack.last(), self.path.last()) {
@@ -256,8 +259,8 @@ impl<B: Backend> StateSearch<'_, '_, B> {
         let complete = self.seeing.reason.is_none();
         if complete && machine.code.loops {
             for (state, hazard) in self.graph.endless_races() {
-                let recorded = || Recorded::whole(self.graph.path(state));
-                self.seeing.hazard(hazard, None, recorded);
+                self.seeing
+                    .hazard(hazard, None, || Recorded::whole(self.graph.path(state)));
             }
         }
         let mut seen = Observation {
@@ -326,8 +329,11 @@ fn examine_runs<B: Backend>(
     begun: Instant,
     seen: &mut Observation,
 ) -> Result<(), String> {
-    let left = |time: Duration| time.saturating_sub(begun.elapsed());
-    let clock = TimeLimit::new(limits.timeout.map(left));
+    let clock = TimeLimit::new(
+        limits
+            .timeout
+            .map(|time| time.saturating_sub(begun.elapsed())),
+    );
     let mut hazards = Vec::new();
     let runs = seen
         .outcomes

@@ -474,20 +474,23 @@ impl<B: Backend> Machine<'_, B> {
         values: &[(usize, Vec<i64>)],
         picks: &[u32],
     ) -> Vec<i64> {
-        let value = |o: &Observable| match o {
-            Observable::Reg(t, r) => {
-                let (t, r) = (usize::from(t.0), usize::from(r.0));
-                self.code.program.threads[t].regs[r]
-                    .ty
-                    .wrap(state.threads[t].regs[r])
-            }
-            Observable::Mem { .. } => {
-                let loc = self.code.observed_location(*o);
-                let at = values.iter().position(|v| Some(v.0) == loc);
-                at.map_or(0, |at| values[at].1[picks[at] as usize])
-            }
-        };
-        self.code.observed.iter().map(value).collect()
+        self.code
+            .observed
+            .iter()
+            .map(|o| match o {
+                Observable::Reg(t, r) => {
+                    let (t, r) = (usize::from(t.0), usize::from(r.0));
+                    self.code.program.threads[t].regs[r]
+                        .ty
+                        .wrap(state.threads[t].regs[r])
+                }
+                Observable::Mem { .. } => {
+                    let loc = self.code.observed_location(*o);
+                    let at = values.iter().position(|v| Some(v.0) == loc);
+                    at.map_or(0, |at| values[at].1[picks[at] as usize])
+                }
+            })
+            .collect()
     }
 
     /// Draws one outcome of a finished state.

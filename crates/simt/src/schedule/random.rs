@@ -128,16 +128,19 @@ pub(super) fn sample<B: Backend>(
                 for hazard in found.into_iter().filter(|h| h.kind == HazardKind::Race) {
                     seeing.hazard(hazard, None, || recorded.clone());
                 }
-                let reason = || {
-                    let mut reason = if endless {
-                        explain::spinning(machine, &state, None)
-                    } else {
-                        StopReason::default()
-                    };
-                    reason.why.insert(0, what);
-                    reason
-                };
-                seeing.stop(StopKind::Limit, reason, recorded);
+                seeing.stop(
+                    StopKind::Limit,
+                    || {
+                        let mut reason = if endless {
+                            explain::spinning(machine, &state, None)
+                        } else {
+                            StopReason::default()
+                        };
+                        reason.why.insert(0, what);
+                        reason
+                    },
+                    recorded,
+                );
             }
             RunEnd::Fault(halt) => seeing.fault(machine, &halt, recorded),
         }

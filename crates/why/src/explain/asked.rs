@@ -45,14 +45,17 @@ impl Asked {
                 }
             }
         };
-        let last = |e: usize| {
-            let number = asked
-                .iter()
-                .zip(&sources)
-                .rposition(|which| decides(e, which));
-            number.map_or(0, |number| number as u32 + 1)
-        };
-        Asked((0..sk.len()).map(last).collect())
+        Asked(
+            (0..sk.len())
+                .map(|e| {
+                    let number = asked
+                        .iter()
+                        .zip(&sources)
+                        .rposition(|which| decides(e, which));
+                    number.map_or(0, |number| number as u32 + 1)
+                })
+                .collect(),
+        )
     }
 
     /// The subject of some steps.

@@ -144,10 +144,13 @@ pub(crate) fn placed(
     within: &Rel,
 ) -> Vec<Execution> {
     let order = &execution.free[free];
-    let open = |&y: &usize| {
-        y != x && (must.has(x, y) || must.has(y, x)) && !order.has(x, y) && !order.has(y, x)
-    };
-    let mut others: Vec<usize> = execution.executed.iter().filter(open).collect();
+    let mut others: Vec<usize> = execution
+        .executed
+        .iter()
+        .filter(|&y| {
+            y != x && (must.has(x, y) || must.has(y, x)) && !order.has(x, y) && !order.has(y, x)
+        })
+        .collect();
     if others.is_empty() {
         return vec![execution.clone()];
     }

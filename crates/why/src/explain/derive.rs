@@ -180,8 +180,10 @@ impl<'a> Deriver<'a> {
         i: usize,
         j: usize,
     ) -> Option<(usize, u32)> {
-        let through = |k: &usize| self.has_at(a, round, i, *k) && self.has_at(b, round, *k, j);
-        let middles = self.executed.iter().filter(through);
+        let middles = self
+            .executed
+            .iter()
+            .filter(|k| self.has_at(a, round, i, *k) && self.has_at(b, round, *k, j));
         let cost = |k| {
             self.cost(a, round, i, k)
                 .saturating_add(self.cost(b, round, k, j))

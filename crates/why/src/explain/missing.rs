@@ -157,14 +157,13 @@ pub(super) fn pairing(
         event.push((!put_in).then_some(next));
         next += usize::from(!put_in);
     }
-    let alike = |i: usize, e: usize| {
-        (old.events[i].thread, old.events[i].kind) == (new.events[e].thread, new.events[e].kind)
-    };
     let paired = next == old.len()
-        && event
-            .iter()
-            .enumerate()
-            .all(|(e, i)| i.is_none_or(|i| alike(i, e)));
+        && event.iter().enumerate().all(|(e, i)| {
+            i.is_none_or(|i| {
+                (old.events[i].thread, old.events[i].kind)
+                    == (new.events[e].thread, new.events[e].kind)
+            })
+        });
     (paired && old.pool.choice_count() == new.pool.choice_count()).then_some(event)
 }
 
@@ -182,17 +181,20 @@ impl Before {
             }
             reads[at] = from.reads[e];
         }
-        let rel = |r: &Rel| {
-            Rel::from_pairs(
-                old.len(),
-                r.iter().filter_map(|(i, j)| Some((event[i]?, event[j]?))),
-            )
-        };
         let execution = Execution {
             executed,
             reads,
             choices: from.choices.clone(),
-            free: from.free.iter().map(rel).collect(),
+            free: from
+                .free
+                .iter()
+                .map(|r| {
+                    Rel::from_pairs(
+                        old.len(),
+                        r.iter().filter_map(|(i, j)| Some((event[i]?, event[j]?))),
+                    )
+                })
+                .collect(),
             finals: from
                 .finals
                 .iter()

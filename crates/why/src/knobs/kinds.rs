@@ -50,11 +50,13 @@ impl<'p> Around<'p> {
         let sites = sites_of(self.program, &|instr| {
             own(&instr.op) && levels(instr).is_some()
         });
-        let knob = |spots: Vec<Spot>| {
-            let (below, own, above) = levels(instr(self.program, spots[0]))?;
-            Some(Knob::new(at(&spots), below, own, above))
-        };
-        sites.into_iter().filter_map(knob).collect()
+        sites
+            .into_iter()
+            .filter_map(|spots| {
+                let (below, own, above) = levels(instr(self.program, spots[0]))?;
+                Some(Knob::new(at(&spots), below, own, above))
+            })
+            .collect()
     }
 
     fn row(&self) -> &'static DialectRow {
@@ -75,8 +77,13 @@ impl<'p> Around<'p> {
     pub(crate) fn order(&self, instr: &Instr) -> Option<Levels> {
         let (row, op) = (self.row(), &instr.op);
         if self.family(instr).is_some() {
-            let below = || vec![(Change::Nothing, String::new())];
-            return op.is_fence().then(|| (below(), String::new(), vec![]));
+            return op.is_fence().then(|| {
+                (
+                    vec![(Change::Nothing, String::new())],
+                    String::new(),
+                    vec![],
+                )
+            });
         }
         let word = |o: Order| row.order_word(o).to_owned();
         // These are no instructions, or have one form.
@@ -93,16 +100,17 @@ impl<'p> Around<'p> {
                 Order::Release
             };
             let scope = row.scope_word(self.wide);
-            let strong = |o: Order| {
-                (
-                    Change::Atomic(o, Some(self.wide)),
-                    format!("{}{scope}", word(o)),
-                )
-            };
             return Some((
                 vec![],
                 WEAK.to_owned(),
-                [Order::Relaxed, synchronizing].map(strong).into(),
+                [Order::Relaxed, synchronizing]
+                    .map(|o| {
+                        (
+                            Change::Atomic(o, Some(self.wide)),
+                            format!("{}{scope}", word(o)),
+                        )
+                    })
+                    .into(),
             ));
         }
         let own = strength::order(op);
@@ -112,12 +120,11 @@ impl<'p> Around<'p> {
         } else if row.weak && op.accesses().count() == 1 {
             below.push((Change::Weak, WEAK.to_owned()));
         }
-        let may = |o: &Order| *o != Order::SeqCst || row.sc_accesses || op.is_fence();
         let level = |o: Order| (Change::Order(o), word(o));
         below.extend(strength::weaker(op).into_iter().map(level));
         let above = strength::stronger(op)
             .into_iter()
-            .filter(may)
+            .filter(|o| *o != Order::SeqCst || row.sc_accesses || op.is_fence())
             .map(level)
             .collect();
         (own.is_some() || op.is_fence()).then(|| (below, own.map_or_else(String::new, word), above))
@@ -143,13 +150,15 @@ impl<'p> Around<'p> {
                 .any(|i| i.op.is_visible());
             !own && (first || before.iter().any(|i| i.op.is_visible()))
         };
-        let level = |&fence: &NewFence| {
-            (
-                Change::FenceBefore(fence),
-                fence_text(program.dialect, fence),
-            )
-        };
-        let above: Vec<_> = kinds.iter().map(level).collect();
+        let above: Vec<_> = kinds
+            .iter()
+            .map(|&fence| {
+                (
+                    Change::FenceBefore(fence),
+                    fence_text(program.dialect, fence),
+                )
+            })
+            .collect();
         let mut sites = sites_of(program, &|i| i.op.is_access());
         sites.retain(|spots| begins(&spots[0]));
         sites
@@ -171,14 +180,13 @@ impl<'p> Around<'p> {
             .iter()
             .zip(0..)
             .filter(|(l, _)| can(&l.kind));
-        let above = || vec![(change, says.to_owned())];
         locations
             .map(|(_, l)| {
                 Knob::new(
                     vec![EditSite::Location(LocId(l))],
                     vec![],
                     String::new(),
-                    above(),
+                    vec![(change, says.to_owned())],
                 )
             })
             .collect()
@@ -254,9 +262,16 @@ pub fn strengths(around: &Around<'_>) -> Vec<Knob> {
 
 /// Proxies of PTX.
 pub fn proxies(around: &Around<'_>) -> Vec<Knob> {
-    let generic = || vec![(Change::Generic, "the generic proxy".to_owned())];
     let through = |op: &Op| around.row().proxies && has_proxy(op) && !op.has(Tag::Asynchronous);
-    around.each(|i| through(&i.op).then(|| (vec![], "its proxy".to_owned(), generic())))
+    around.each(|i| {
+        through(&i.op).then(|| {
+            (
+                vec![],
+                "its proxy".to_owned(),
+                vec![(Change::Generic, "the generic proxy".to_owned())],
+            )
+        })
+    })
 }
 
 /// Whether an access of PTX goes through another proxy than the generic one.
@@ -273,15 +288,21 @@ pub fn names(around: &Around<'_>) -> Vec<Knob> {
 
 /// Flags of fences and barriers of OpenCL.
 pub fn flags(around: &Around<'_>) -> Vec<Knob> {
-    let all = || vec![(Change::Regions, strength::ALL_FLAGS.to_owned())];
     let lacks = |op: &Op| around.row().regions && strength::lacks_flags(op);
-    around.each(|i| lacks(&i.op).then(|| (vec![], "its flags".to_owned(), all())))
+    around.each(|i| {
+        lacks(&i.op).then(|| {
+            (
+                vec![],
+                "its flags".to_owned(),
+                vec![(Change::Regions, strength::ALL_FLAGS.to_owned())],
+            )
+        })
+    })
 }
 
 /// Local memory of OpenCL.
 pub fn regions(around: &Around<'_>) -> Vec<Knob> {
-    let local = |kind: &LocationKind| matches!(kind, LocationKind::Object { opencl, .. } if opencl.local && !opencl.global);
-    around.locations(Change::Global, "", local)
+    around.locations(Change::Global, "", |kind| matches!(kind, LocationKind::Object { opencl, .. } if opencl.local && !opencl.global))
 }
 
 /// Buffers of OpenCL that several devices use.
@@ -318,10 +339,16 @@ pub fn barriers(around: &Around<'_>) -> Vec<Knob> {
             None => groups.push((key, vec![spot])),
         }
     }
-    let nothing = || vec![(Change::Nothing, String::new())];
     groups
         .iter()
-        .map(|g| Knob::new(at(&g.1), nothing(), String::new(), vec![]))
+        .map(|g| {
+            Knob::new(
+                at(&g.1),
+                vec![(Change::Nothing, String::new())],
+                String::new(),
+                vec![],
+            )
+        })
         .collect()
 }
 
@@ -343,25 +370,27 @@ pub fn places(around: &Around<'_>) -> Vec<Knob> {
         return Vec::new();
     }
     let group = around.row().noun(Scope::Cta);
-    let elsewhere = |t: ThreadId| {
-        let b = program.thread(t);
-        let other = program.thread_ids().take_while(|o| *o < t).find(|&o| {
-            let a = program.thread(o);
-            a.place != b.place && !a.place.host && !b.place.host
-        })?;
-        let says = format!(
-            "{} in the {group} of {}",
-            b.name,
-            program.thread(other).name
-        );
-        Some(Knob::new(
-            vec![EditSite::Thread(t)],
-            vec![],
-            String::new(),
-            vec![(Change::PlaceOf(other), says)],
-        ))
-    };
-    program.thread_ids().filter_map(elsewhere).collect()
+    program
+        .thread_ids()
+        .filter_map(|t| {
+            let b = program.thread(t);
+            let other = program.thread_ids().take_while(|o| *o < t).find(|&o| {
+                let a = program.thread(o);
+                a.place != b.place && !a.place.host && !b.place.host
+            })?;
+            let says = format!(
+                "{} in the {group} of {}",
+                b.name,
+                program.thread(other).name
+            );
+            Some(Knob::new(
+                vec![EditSite::Thread(t)],
+                vec![],
+                String::new(),
+                vec![(Change::PlaceOf(other), says)],
+            ))
+        })
+        .collect()
 }
 
 /// Fences between the proxies that a program of PTX goes through.
@@ -411,33 +440,34 @@ pub fn dependencies(
         e.registers(&mut |_| any = true);
         any
     };
-    let knob = |spot: Spot| {
-        let level = match &instr(program, spot).op {
-            Op::Store { value: written, .. } if reads(written) => {
-                let v = value(spot)?;
-                (
-                    Change::Value(v),
-                    format!("the value {v} whatever the read returns"),
-                )
-            }
-            Op::Branch { cond, .. } if reads(cond) => {
-                let taken = path(spot)?;
-                let word = if taken { "always" } else { "never" };
-                (
-                    Change::Path(taken),
-                    format!("a branch that is {word} taken"),
-                )
-            }
-            _ => return None,
-        };
-        Some(Knob::new(
-            at(&[spot]),
-            vec![level],
-            DEPENDENCE.to_owned(),
-            vec![],
-        ))
-    };
-    spots(program).filter_map(knob).collect()
+    spots(program)
+        .filter_map(|spot| {
+            let level = match &instr(program, spot).op {
+                Op::Store { value: written, .. } if reads(written) => {
+                    let v = value(spot)?;
+                    (
+                        Change::Value(v),
+                        format!("the value {v} whatever the read returns"),
+                    )
+                }
+                Op::Branch { cond, .. } if reads(cond) => {
+                    let taken = path(spot)?;
+                    let word = if taken { "always" } else { "never" };
+                    (
+                        Change::Path(taken),
+                        format!("a branch that is {word} taken"),
+                    )
+                }
+                _ => return None,
+            };
+            Some(Knob::new(
+                at(&[spot]),
+                vec![level],
+                DEPENDENCE.to_owned(),
+                vec![],
+            ))
+        })
+        .collect()
 }
 
 /// The written state of a dependency.

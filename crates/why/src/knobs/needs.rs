@@ -71,11 +71,12 @@ impl Knob {
             }
             _ => (what, instead),
         };
-        let there = |spot: &Spot| {
-            let at = instr(&test.program, *spot).span;
-            place == Where::Instead && at.start <= span.start && span.end <= at.end
-        };
-        let here: Vec<Spot> = spots(&test.program).filter(there).collect();
+        let here: Vec<Spot> = spots(&test.program)
+            .filter(|spot| {
+                let at = instr(&test.program, *spot).span;
+                place == Where::Instead && at.start <= span.start && span.end <= at.end
+            })
+            .collect();
         let all = if here.is_empty() {
             self.spots().collect()
         } else {

@@ -17,8 +17,7 @@ pub fn version(test: &LitmusTest, edits: &[Edit]) -> LitmusTest {
         let EditSite::Instr(t, i) = *site else {
             continue;
         };
-        let before = |e: &&Edit| matches!(**e, (EditSite::Instr(u, j), Change::FenceBefore(_)) if u == t && j <= i);
-        let at = i + edits.iter().filter(before).count();
+        let at = i + edits.iter().filter(|e| matches!(**e, (EditSite::Instr(u, j), Change::FenceBefore(_)) if u == t && j <= i)).count();
         let (thread, old) = (
             &program.threads[usize::from(t.0)],
             instr(&test.program, (t, i)),
@@ -153,15 +152,22 @@ impl Changes {
     }
 
     fn added(&self, spans: Vec<Span>) -> Added {
-        let fence = |edit: &Edit| match *edit {
-            (EditSite::Instr(t, i), Change::FenceBefore(_)) => Some((t, i)),
-            _ => None,
-        };
-        let mut before: Vec<Spot> = self.edits.iter().filter_map(fence).collect();
+        let mut before: Vec<Spot> = self
+            .edits
+            .iter()
+            .filter_map(|edit| match *edit {
+                (EditSite::Instr(t, i), Change::FenceBefore(_)) => Some((t, i)),
+                _ => None,
+            })
+            .collect();
         before.sort_unstable();
-        let earlier = |at: usize| before[..at].iter().filter(|s| s.0 == before[at].0).count();
         let spots = (0..before.len())
-            .map(|at| (before[at].0, before[at].1 + earlier(at)))
+            .map(|at| {
+                (
+                    before[at].0,
+                    before[at].1 + before[..at].iter().filter(|s| s.0 == before[at].0).count(),
+                )
+            })
             .collect();
         Added { spots, spans }
     }

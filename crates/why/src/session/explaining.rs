@@ -86,9 +86,13 @@ impl<'a> Session<'a> {
             explanation.impossible = self.impossible(bound, query, deadline);
         } else if let Some((facts, found)) = shown {
             let negate = query.props.last().is_some_and(|p| !p.1);
-            let value = |spot| written(&facts, &found.0, spot);
-            let path = |spot| taken(&facts, &found.0, spot);
-            explanation.needs = Some(needs(self, negate, &value, &path, deadline.0));
+            explanation.needs = Some(needs(
+                self,
+                negate,
+                &|spot| written(&facts, &found.0, spot),
+                &|spot| taken(&facts, &found.0, spot),
+                deadline.0,
+            ));
         }
         answer.explanation = Some(Box::new(explanation));
     }
@@ -269,11 +273,10 @@ fn written(
     execution: &Execution,
     (thread, instr): (ThreadId, usize),
 ) -> Option<i64> {
-    let here = |&e: &usize| {
+    let mut all = (0..facts.sk.len()).filter(|&e| {
         let event = &facts.sk.events[e];
         event.thread == Some(thread) && event.instr == instr && event.is_write()
-    };
-    let mut all = (0..facts.sk.len()).filter(here);
+    });
     let (Some(e), None) = (all.next(), all.next()) else {
         return None;
     };

@@ -95,10 +95,9 @@ impl<'a> Session<'a> {
                 races.pairs.push(fault::racing(facts, &found.0, i, j));
             }
             if races.benign.len() > benign {
-                let benign = |i: usize, j: usize| {
+                races.no_race = Some(Rel::from_fn(facts.sk.len(), |i, j| {
                     both_write(facts, i, j) && races.benign.contains(&spots(&facts.sk, i, j))
-                };
-                races.no_race = Some(Rel::from_fn(facts.sk.len(), benign));
+                }));
             }
             // A flag that marks no pair is reported alone.
             if races.pairs.len() > before || races.benign.len() == benign {
@@ -125,13 +124,12 @@ impl<'a> Session<'a> {
             return Ok(races.benign.contains(&at));
         }
         // Memory that nothing has written has one value in an engine, and any value in a machine.
-        let is_unknown = |&e: &usize| {
+        let unknown = (0..facts.sk.events.len()).filter(|&e| {
             let event = &facts.sk.events[e];
             event
                 .thread
                 .is_some_and(|t| facts.unwritten.unknowns.writes((t, event.instr)))
-        };
-        let unknown = (0..facts.sk.events.len()).filter(is_unknown);
+        });
         let mut benign = !unknown
             .map(|e| spots(&facts.sk, e, e)[0])
             .any(|spot| at.contains(&spot));

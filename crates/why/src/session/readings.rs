@@ -35,13 +35,14 @@ impl<'a> Session<'a> {
             if !open || verdict.reason().is_some() {
                 continue;
             }
-            let mut under = |value: usize| {
-                if value == of_model(option) {
-                    return Some(verdict.word());
-                }
-                ask(self.under(Setting { option, value })).map(|answer| answer.verdict.word())
-            };
-            let words: Option<Vec<&str>> = (0..row.values.len()).map(&mut under).collect();
+            let words: Option<Vec<&str>> = (0..row.values.len())
+                .map(|value| {
+                    if value == of_model(option) {
+                        return Some(verdict.word());
+                    }
+                    ask(self.under(Setting { option, value })).map(|answer| answer.verdict.word())
+                })
+                .collect();
             let Some(words) = words.filter(|words| words.iter().any(|word| *word != words[0]))
             else {
                 continue;
@@ -78,14 +79,13 @@ impl<'a> Session<'a> {
             .iter()
             .enumerate()
             .filter(|(option, row)| row.reading.is_some() && self.is_open(*option));
-        let values = |(option, row): (usize, &program::options::Row)| {
+        rows.flat_map(|(option, row)| {
             (0..row.values.len())
                 .map(move |value| Setting { option, value })
                 .collect::<Vec<_>>()
-        };
-        rows.flat_map(values)
-            .filter(|s| s.value != of_model(s.option))
-            .collect()
+        })
+        .filter(|s| s.value != of_model(s.option))
+        .collect()
     }
 
     /// The same test and model under one other setting. Parts of the program that stay the same are

@@ -38,9 +38,8 @@ impl Source<'_> {
             return Vec::new();
         };
         let is_cuda = self.row.runtime == Some(Runtime::Cuda);
-        let is_host = |t: ThreadId| host.command_of(t).is_none();
         let code: Vec<Range<usize>> = spots(program)
-            .filter(|spot| is_host(spot.0))
+            .filter(|spot| host.command_of(spot.0).is_none())
             .map(|spot| instr(program, spot).span.range())
             .filter(|span| !span.is_empty())
             .collect();
@@ -121,8 +120,9 @@ impl Source<'_> {
             self.tokens[launch.first].start,
             self.tokens[launch.last].end,
         );
-        let at = |spot: &Spot| within(instr(&self.test.program, *spot).span, span);
-        let spots: Vec<Spot> = spots(&self.test.program).filter(at).collect();
+        let spots: Vec<Spot> = spots(&self.test.program)
+            .filter(|spot| within(instr(&self.test.program, *spot).span, span))
+            .collect();
         Some(Knob::written_so(
             Written::Call,
             &spots,
@@ -200,10 +200,11 @@ impl Source<'_> {
                 .map(str::to_owned)
                 .collect::<Vec<_>>()
         });
-        let free = |name: &String| (0..self.tokens.len()).all(|at| self.token(at) != name);
         let mut splices = Vec::new();
         let name = match names {
-            Some(names) => names.into_iter().find(free)?,
+            Some(names) => names
+                .into_iter()
+                .find(|name| (0..self.tokens.len()).all(|at| self.token(at) != name))?,
             None => {
                 let line = text
                     .lines()

@@ -371,30 +371,33 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     /// does not reach through another successor. Any open pair from the event is a pair from one of
     /// these.
     fn nearest(&self, must: &Rel, may: &Rel, closed: &Rel) -> Vec<Option<Vec<usize>>> {
-        let one = |i: usize| {
-            // No event of a cycle counts as nearest.
-            let straight = |k: usize| !closed.has(k, i) && !closed.has(k, k);
-            let certain = may
-                .successors(i)
-                .all(|k| must.has(i, k) && self.algebra.must.has(k) && straight(k));
-            certain.then(|| {
-                // The events reachable from other successors.
-                let mut beyond = vec![0; must.row(i).len()];
-                fn leads(beyond: &[u64], k: usize) -> bool {
-                    beyond[k / 64] >> (k % 64) & 1 == 1
-                }
-                for k in may.successors(i) {
-                    if !leads(&beyond, k) {
-                        beyond
-                            .iter_mut()
-                            .zip(closed.row(k))
-                            .for_each(|(all, more)| *all |= more);
+        (0..self.algebra.may.universe_len())
+            .map(|i| {
+                // No event of a cycle counts as nearest.
+                let certain = may.successors(i).all(|k| {
+                    must.has(i, k)
+                        && self.algebra.must.has(k)
+                        && !closed.has(k, i)
+                        && !closed.has(k, k)
+                });
+                certain.then(|| {
+                    // The events reachable from other successors.
+                    let mut beyond = vec![0; must.row(i).len()];
+                    fn leads(beyond: &[u64], k: usize) -> bool {
+                        beyond[k / 64] >> (k % 64) & 1 == 1
                     }
-                }
-                may.successors(i).filter(|&k| !leads(&beyond, k)).collect()
+                    for k in may.successors(i) {
+                        if !leads(&beyond, k) {
+                            beyond
+                                .iter_mut()
+                                .zip(closed.row(k))
+                                .for_each(|(all, more)| *all |= more);
+                        }
+                    }
+                    may.successors(i).filter(|&k| !leads(&beyond, k)).collect()
+                })
             })
-        };
-        (0..self.algebra.may.universe_len()).map(one).collect()
+            .collect()
     }
 
     /// Whether `j` is reachable from `i` through the first `level` hubs.

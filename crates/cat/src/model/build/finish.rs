@@ -113,8 +113,7 @@ impl TableBuilder {
         let TableOp::Plain(op) = &entry.op else {
             return;
         };
-        let new = |id: &NodeId| index[id.index()].expect("operands come before their users");
-        let op = op.map_operands(|id| new(&id));
+        let op = op.map_operands(|id| index[id.index()].expect("operands come before their users"));
         index[at] = Some(NodeId(model.nodes.len() as u32));
         model.nodes.push(ModelNode {
             op,

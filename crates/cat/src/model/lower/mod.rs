@@ -150,9 +150,11 @@ impl<'a> Lowerer<'a> {
             if !self.prelude(prelude) {
                 return Err(self.diagnostics);
             }
-            let spoken = |name| statements.iter().any(|f| mentions(f, name));
             for (option, spec) in self.signature.options.iter().enumerate() {
-                if spec.unspoken.is_some_and(|name| !spoken(name)) {
+                if spec
+                    .unspoken
+                    .is_some_and(|name| !statements.iter().any(|f| mentions(f, name)))
+                {
                     self.options.push((option, spec.values.len() - 1));
                 }
             }

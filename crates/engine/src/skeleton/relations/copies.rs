@@ -49,10 +49,9 @@ pub(crate) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let of_matrices = |e: &Event| e.tags.has(Tag::Wgmma);
     let mut rel = BaseRel::fixed(pairs(sk, |a, b| begins(a, b) && !of_matrices(b)));
     for (i, j) in pairs(sk, |a, b| begins(a, b) && of_matrices(b)).iter() {
-        let fences = |e: &&Event| e.tags.has(Tag::WgmmaFence) && e.thread == sk.events[i].thread;
         let guards: Vec<Cond> = sk.events[i..j]
             .iter()
-            .filter(fences)
+            .filter(|e| e.tags.has(Tag::WgmmaFence) && e.thread == sk.events[i].thread)
             .map(|e| e.guard)
             .collect();
         // A fence comes before the operations behind it, if it executes.

@@ -262,11 +262,10 @@ fn known(out: &mut Unrolling, reads: &[EventId], values: Vec<Option<i64>>) -> Co
 /// Whether two accesses are atomic, of one size, and include each other's thread in their scopes.
 pub(crate) fn strong(program: &Program, a: &Event, b: &Event) -> bool {
     let unscoped = program.dialect.row().scopes.is_empty();
-    let proxy = |e: &Event| e.tags.has(Tag::Generic) == a.tags.has(Tag::Generic);
     let atomic = a.tags.has(Tag::Atomic) && b.tags.has(Tag::Atomic);
     atomic
         && (a.ty.bits, a.parts) == (b.ty.bits, b.parts)
-        && proxy(b)
+        && b.tags.has(Tag::Generic) == a.tags.has(Tag::Generic)
         && reaches(program, unscoped, a, b)
         && reaches(program, unscoped, b, a)
 }

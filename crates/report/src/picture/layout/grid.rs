@@ -122,8 +122,14 @@ impl<'a> SceneGrid<'a> {
         let mut labels = Labels::new(bounds, taken, &visible);
         let mut order: Vec<usize> = (0..paths.len()).collect();
         // Bold edges choose first, then those with the fewest choices; hidden edges come last.
-        let length = |e: usize| paths[e].points(5.0).len();
-        order.sort_by_key(|&e| (!shown(e), !self.scene.edges[e].bold, length(e), e));
+        order.sort_by_key(|&e| {
+            (
+                !shown(e),
+                !self.scene.edges[e].bold,
+                paths[e].points(5.0).len(),
+                e,
+            )
+        });
         let mut places: Vec<Option<Rect>> = vec![None; paths.len()];
         let mut unnamed = Vec::new();
         for e in order {

@@ -220,11 +220,10 @@ fn reduced(pairs: &[(usize, usize)], n: usize) -> Vec<(usize, usize)> {
     if !order {
         return pairs.to_vec();
     }
-    let follows = |a: usize, c: usize| after[a].iter().any(|&b| b != c && after[b].contains(&c));
     pairs
         .iter()
         .copied()
-        .filter(|&(a, c)| !follows(a, c))
+        .filter(|&(a, c)| !after[a].iter().any(|&b| b != c && after[b].contains(&c)))
         .collect()
 }
 

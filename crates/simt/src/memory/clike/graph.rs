@@ -143,23 +143,27 @@ pub(crate) struct History {
 
 impl History {
     pub(super) fn new(code: &Code, regions: impl Fn(usize) -> Regions) -> History {
-        let initial = |(loc, location): (usize, &crate::code::PhysicalLocation)| {
-            let initial = HistoryEvent::new(
-                HistoryKind::Initial,
-                Spot {
-                    thread: usize::MAX,
-                    instr: 0,
-                },
-                regions(loc),
-            );
-            Rc::new(HistoryEvent {
-                loc,
-                value: location.init,
-                ..initial
-            })
-        };
         History {
-            events: code.locations.iter().enumerate().map(initial).collect(),
+            events: code
+                .locations
+                .iter()
+                .enumerate()
+                .map(|(loc, location)| {
+                    let initial = HistoryEvent::new(
+                        HistoryKind::Initial,
+                        Spot {
+                            thread: usize::MAX,
+                            instr: 0,
+                        },
+                        regions(loc),
+                    );
+                    Rc::new(HistoryEvent {
+                        loc,
+                        value: location.init,
+                        ..initial
+                    })
+                })
+                .collect(),
             threads: vec![Vec::new(); code.threads.len()],
             fences: vec![Vec::new(); code.threads.len()],
             order: (0..code.locations.len()).map(|loc| vec![loc]).collect(),

@@ -132,10 +132,10 @@ fn is_unawaited(a: &BarrierCall<'_>, waits: &[BarrierCall<'_>]) -> bool {
 /// Whether a thread that runs the code of a call executed an instruction behind the call.
 fn goes_on_behind(code: &Code, m: &History, call: &BarrierCall<'_>, thread: usize) -> bool {
     // The entries of the host's order are no instructions of the thread.
-    let is_own = |kind: HistoryKind| !matches!(kind, HistoryKind::Hand | HistoryKind::Tell);
     code.kin[thread] == code.kin[call.thread]
-        && m.of(thread)
-            .any(|(_, e)| is_own(e.kind) && e.instr > call.instr)
+        && m.of(thread).any(|(_, e)| {
+            !matches!(e.kind, HistoryKind::Hand | HistoryKind::Tell) && e.instr > call.instr
+        })
 }
 
 impl Clike {

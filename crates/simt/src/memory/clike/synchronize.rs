@@ -180,19 +180,18 @@ impl Clike {
                 };
             }
             let list = &m.order[loc];
-            let run = |&h: &usize| {
-                m.events[h].kind == HistoryKind::Write
-                    && m.is_member(source, m.events[h].thread)
-                    && m.is_run(Pin {
-                        head: h,
-                        last: source,
-                        holds: true,
-                    })
-            };
             let mut heads: Vec<usize> = list[..=m.position(source)]
                 .iter()
                 .copied()
-                .filter(run)
+                .filter(|&h| {
+                    m.events[h].kind == HistoryKind::Write
+                        && m.is_member(source, m.events[h].thread)
+                        && m.is_run(Pin {
+                            head: h,
+                            last: source,
+                            holds: true,
+                        })
+                })
                 .collect();
             if heads.iter().any(|&h| waits(h)) {
                 return Err(StepHalt::Blocked);

@@ -79,13 +79,14 @@ fn repeated(m: &History, thread: usize) -> Option<usize> {
     };
     let tail: Vec<(usize, &HistoryEvent)> =
         m.of(thread).rev().take_while(|(_, e)| quiet(e)).collect();
-    let same = |a: &HistoryEvent, b: &HistoryEvent| {
-        a.kind == b.kind
-            && a.instr == b.instr
-            && (a.kind != HistoryKind::Read || a.source == b.source)
-    };
     tail.iter()
         .enumerate()
-        .find(|(at, (_, e))| tail[..*at].iter().any(|(_, l)| same(l, e)))
+        .find(|(at, (_, e))| {
+            tail[..*at].iter().any(|(_, l)| {
+                l.kind == e.kind
+                    && l.instr == e.instr
+                    && (l.kind != HistoryKind::Read || l.source == e.source)
+            })
+        })
         .map(|(_, (i, _))| *i)
 }

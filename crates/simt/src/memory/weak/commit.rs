@@ -112,18 +112,17 @@ impl Weak {
         token: Option<bool>,
     ) -> WriteSet {
         let cta = code.cta[t.at.thread] as u16;
-        let fits = |k: &ViewKey| {
-            usize::from(k.loc) == t.place.loc
-                && token.is_none_or(|token| k.token == token)
-                && match t.access.map {
-                    true => k.va == t.place.va && k.tag == Tag::OfMap(cta),
-                    false => k.tag.applies(k.va, t.place.va, t.access.proxy, cta),
-                }
-        };
         let entries = m.threads[t.at.thread].known.entries();
         entries
             .iter()
-            .filter(|e| fits(&e.key))
+            .filter(|e| {
+                usize::from(e.key.loc) == t.place.loc
+                    && token.is_none_or(|token| e.key.token == token)
+                    && match t.access.map {
+                        true => e.key.va == t.place.va && e.key.tag == Tag::OfMap(cta),
+                        false => e.key.tag.applies(e.key.va, t.place.va, t.access.proxy, cta),
+                    }
+            })
             .fold(0, |row, e| row | e.writes)
     }
 
@@ -153,8 +152,12 @@ impl Weak {
             Some(slot) if self.hides(m, place, slot, known) => return Err(StepHalt::Refused),
             Some(slot) => slot,
             None => {
-                let own_later = |w: &Write| !w.committed && w.thread() == Some(at.thread);
-                let later = |w: &Write| own_later(w) && w.va == place.va && w.proxy == access.proxy;
+                let later = |w: &Write| {
+                    !w.committed
+                        && w.thread() == Some(at.thread)
+                        && w.va == place.va
+                        && w.proxy == access.proxy
+                };
                 let live = m.locations[place.loc].live();
                 let candidates =
                     live.filter(|(i, w)| !later(w) && !self.hides(m, place, *i, known));

@@ -228,19 +228,23 @@ impl Backend for Weak {
     }
 
     fn start(&self, code: &Code) -> WeakContents {
-        let initial = |(i, l): (usize, &crate::code::PhysicalLocation)| {
-            let write = Write {
-                committed: true,
-                flat: true,
-                ..Write::new(WriteId::Initial(i), l.init)
-            };
-            LocationWrites {
-                slots: vec![Some(write)],
-                ..LocationWrites::default()
-            }
-        };
         WeakContents {
-            locations: code.locations.iter().enumerate().map(initial).collect(),
+            locations: code
+                .locations
+                .iter()
+                .enumerate()
+                .map(|(i, l)| {
+                    let write = Write {
+                        committed: true,
+                        flat: true,
+                        ..Write::new(WriteId::Initial(i), l.init)
+                    };
+                    LocationWrites {
+                        slots: vec![Some(write)],
+                        ..LocationWrites::default()
+                    }
+                })
+                .collect(),
             threads: (0..code.threads.len())
                 .map(|t| code.agent(t).is_some())
                 .map(|agent| Knowledge {
@@ -381,11 +385,10 @@ impl Backend for Weak {
 
     fn hand_released(&self, m: &WeakContents, thread: usize, scope: Scope) -> WriteView {
         let mut view = WriteView::default();
-        let wide = |of: &&Scope| **of == scope || **of == Scope::Sys;
         let fences = &m.threads[thread].release_fences;
         fences
             .iter()
-            .filter(|(of, _)| wide(of))
+            .filter(|(of, _)| **of == scope || **of == Scope::Sys)
             .for_each(|(_, v)| view.join(v));
         view
     }

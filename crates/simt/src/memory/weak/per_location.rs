@@ -169,12 +169,11 @@ impl LocationWrites {
             || (a.va, a.proxy, a.part) == (b.va, b.proxy, b.part)
                 && (a.thread == b.thread
                     || a.strong && b.strong && code.mutual(a.thread, a.scope, b.thread, b.scope));
-        let after = |w: usize| self.get(w).co_after;
         i != j
             && strong
             && match (a.write, b.write) {
                 (true, false) => a.slot == b.slot,
-                (_, true) => after(a.slot) >> b.slot & 1 != 0,
+                (_, true) => self.get(a.slot).co_after >> b.slot & 1 != 0,
                 (false, false) => false,
             }
     }

@@ -183,10 +183,15 @@ impl WeakContents {
                 named |= 1 << s;
             }
         }
-        let fit = |w: &super::write::Write| w.committed && w.flat && w.co_after != 0;
         location
             .live()
-            .filter(|(i, w)| fit(w) && known_to_all >> i & 1 != 0 && named >> i & 1 == 0)
+            .filter(|(i, w)| {
+                w.committed
+                    && w.flat
+                    && w.co_after != 0
+                    && known_to_all >> i & 1 != 0
+                    && named >> i & 1 == 0
+            })
             .fold(0, |row, (i, _)| row | 1 << i)
     }
 
@@ -311,16 +316,21 @@ struct StateNames(Vec<Vec<u8>>);
 
 impl StateNames {
     fn new(locations: &[LocationWrites]) -> StateNames {
-        let of = |l: &LocationWrites| {
-            let mut order: Vec<(WriteId, usize)> = l.live().map(|(i, w)| (w.source, i)).collect();
-            order.sort_unstable();
-            let mut names = vec![0; l.slots.len()];
-            for (name, &(_, slot)) in order.iter().enumerate() {
-                names[slot] = name as u8;
-            }
-            names
-        };
-        StateNames(locations.iter().map(of).collect())
+        StateNames(
+            locations
+                .iter()
+                .map(|l| {
+                    let mut order: Vec<(WriteId, usize)> =
+                        l.live().map(|(i, w)| (w.source, i)).collect();
+                    order.sort_unstable();
+                    let mut names = vec![0; l.slots.len()];
+                    for (name, &(_, slot)) in order.iter().enumerate() {
+                        names[slot] = name as u8;
+                    }
+                    names
+                })
+                .collect(),
+        )
     }
 
     /// The set of a location's writes, by number.
