@@ -16,7 +16,7 @@ use front::litmus;
 use front::mapping::MappingStep;
 use petgraph::algo::dominators::simple_fast;
 use petgraph::algo::kosaraju_scc;
-use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::graph::DiGraph;
 use petgraph::visit::DfsPostOrder;
 use program::Op;
 

@@ -12,7 +12,7 @@ use rand_pcg::Pcg64;
 use crate::histogram::Histogram;
 use program::litmus::{LitmusTest, Observable};
 use program::memory::{Cell, CellId, Memory};
-use program::{CopyPer, Init, LocId, LocationKind, Place, Scope, ThreadId};
+use program::{CopyPer, Init, LocId, LocationKind, Scope, ThreadId};
 
 /// The largest number of instances in a launch.
 const LARGEST: u32 = 1 << 13;

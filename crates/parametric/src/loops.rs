@@ -18,7 +18,7 @@ use program::{BinOp, CmpOp, Instr, Ty};
 use rustc_hash::FxHashMap;
 
 use crate::exec::{Among, Counter, Exec, Growth, State};
-use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, range_of};
+use crate::term::{Level, Node, Origin, Symbol, Term, range_of};
 
 /// How many iterations a loop may have.
 const MOST: i128 = (1 << 31) - 1;

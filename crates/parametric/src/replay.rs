@@ -10,9 +10,7 @@ use engine::skeleton::signature::signature;
 use engine::{Engine, Limits as ExactLimits};
 use front::litmus::form::{Launch, at, of_source_at};
 use program::litmus::LitmusTest;
-use program::{
-    CmpOp, Dialect, Expr, Instr, LocId, LocationKind, NdRange, Op, Program, Ty, WorkItem,
-};
+use program::{CmpOp, Dialect, Expr, LocId, LocationKind, NdRange, Op, Program, Ty, WorkItem};
 use verdict::Verdict;
 use why::Session;
 

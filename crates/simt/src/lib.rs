@@ -73,7 +73,7 @@ mod thread;
 mod trace;
 mod waits;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use code::Code;
 pub use halt::FaultKind;

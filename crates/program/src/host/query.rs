@@ -20,8 +20,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::touch::{self, CallTopic};
 use super::{
-    CallId, HandleId, HostOp, HostProgram, HostQuery, LaunchGraph, Node, On, QueryId, QuerySubject,
-    Ref, StartCondition,
+    CallId, HostOp, HostProgram, HostQuery, LaunchGraph, Node, On, QueryId, QuerySubject, Ref,
+    StartCondition,
 };
 use crate::{Op, Program, ThreadId};
 

@@ -1,7 +1,7 @@
 //! Explains why two accesses race: finds the weaker requirement that would order them.
 
+use super::RacingAccesses;
 use super::order::{Handover, Requirement, RunOrder};
-use super::{PastAccess, RacingAccesses};
 use crate::code::Code;
 use crate::record::RunEvent;
 use program::{Proxy, Scope, ThreadId};

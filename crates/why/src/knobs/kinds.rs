@@ -8,7 +8,7 @@ use program::edits::{Change, EditSite, NewFence, PROXIES, enough, fence_text};
 use program::strength::{self, Order};
 use program::{
     BarrierNaming, DialectRow, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program,
-    Scope, Space, Tag, ThreadId,
+    Scope, Space, Tag,
 };
 
 /// A kind of change: its knobs in a program.

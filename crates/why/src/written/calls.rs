@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use diag::Span;
 use front::litmus::{Splice, respelled};
+use program::Runtime;
 use program::host::LaneKind;
-use program::{Runtime, ThreadId};
 
 use super::{Source, within};
 use crate::knobs::{Knob, Level, Spot, Written, instr, spots};
