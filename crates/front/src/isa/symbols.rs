@@ -234,14 +234,13 @@ impl Symbols {
 
     /// Marks all names that `text` contains as watched.
     pub fn watch(&mut self, text: &str) {
-        let named = |symbol: &Symbol| {
+        for symbol in self.list.iter_mut().filter(|symbol| {
             symbol
                 .also
                 .iter()
                 .chain([&symbol.name])
                 .any(|name| text.contains(name))
-        };
-        for symbol in self.list.iter_mut().filter(|symbol| named(symbol)) {
+        }) {
             if let SymbolKind::Object(object) = &mut symbol.kind {
                 object.watched = true;
             }

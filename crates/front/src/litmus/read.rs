@@ -1,8 +1,8 @@
 //! Reads bytes into tests: chooses the reader for a file, and reports files that no reader accepts.
 //!
 //! # Invariants
-//! - Either all tests of a file or all of its errors. Of a source file, the kernels that can be read
-//!   are tests, and what is wrong with the others is told beside them.
+//! - Either all tests of a file or all of its errors. Of a source file, the kernels that can be
+//!   read are tests, and what is wrong with the others is told beside them.
 
 use std::path::Path;
 
@@ -197,10 +197,9 @@ pub fn read_compiled(
 /// Whether the ending of a name says nothing of what is in the file.
 fn is_unnamed(name: &str) -> bool {
     let ending = Path::new(name).extension().and_then(|e| e.to_str());
-    let known = |ending: &str| {
+    !ending.is_some_and(|ending| {
         ["toml", "litmus"].contains(&ending) || SourceKind::of_ending(ending).is_some()
-    };
-    !ending.is_some_and(known)
+    })
 }
 
 /// The tests of a source file; the errors, if it has none.

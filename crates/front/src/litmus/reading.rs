@@ -70,11 +70,13 @@ pub(super) fn of_two(
     }
     test.program.threads.truncate(1);
     let thread = &test.program.threads[0];
-    let is_number = |name: &String| {
-        let register = thread.register(name.strip_prefix('%').unwrap_or(name));
-        register.is_some_and(|r| matches!(thread.regs[usize::from(r.0)].init, Init::Int(_)))
-    };
-    let arguments = arguments.into_iter().filter(is_number).collect();
+    let arguments = arguments
+        .into_iter()
+        .filter(|name| {
+            let register = thread.register(name.strip_prefix('%').unwrap_or(name));
+            register.is_some_and(|r| matches!(thread.regs[usize::from(r.0)].init, Init::Int(_)))
+        })
+        .collect();
     Ok(Form {
         test,
         range,

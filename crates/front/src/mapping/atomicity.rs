@@ -16,10 +16,9 @@ pub(super) fn unmet(program: &Program, op: &Op) -> Option<String> {
     if !access.tags.has(Tag::Atomic) || access.scope != Some(Scope::Sys) {
         return None;
     }
-    let all = || (0..program.locations.len() as u16).map(LocId);
     let objects: Vec<LocId> = match addr.base() {
         Some(loc) => vec![program.object(loc)],
-        None => all().collect(),
+        None => (0..program.locations.len() as u16).map(LocId).collect(),
     };
     objects
         .into_iter()

@@ -618,14 +618,6 @@ impl Row {
 
     /// The smallest and the largest number of arguments.
     pub(super) fn arity(&self, language: &Language) -> (usize, usize) {
-        let optional = |role: &&Role| match role {
-            Role::Scope | Role::Mask | Role::Width | Role::Printed => true,
-            // A fence has to name its order.
-            Role::Order | Role::FailOrder => {
-                language.cpp && self.words.is_none() && !matches!(self.does, Does::Fence(_))
-            }
-            _ => false,
-        };
         let most = self
             .args
             .iter()
@@ -637,7 +629,21 @@ impl Row {
             most
         };
         (
-            self.args.len() - self.args.iter().filter(optional).count(),
+            self.args.len()
+                - self
+                    .args
+                    .iter()
+                    .filter(|role| match role {
+                        Role::Scope | Role::Mask | Role::Width | Role::Printed => true,
+                        // A fence has to name its order.
+                        Role::Order | Role::FailOrder => {
+                            language.cpp
+                                && self.words.is_none()
+                                && !matches!(self.does, Does::Fence(_))
+                        }
+                        _ => false,
+                    })
+                    .count(),
             most,
         )
     }

@@ -181,8 +181,11 @@ impl Parser<'_, '_> {
         if of_class && self.language.cpp {
             return self.constant_of_class(specifiers);
         }
-        let other = |s: &Storage| !matches!(s, Storage::Device | Storage::Inline);
-        if specifiers.storage.iter().any(|s| other(&s.0)) {
+        if specifiers
+            .storage
+            .iter()
+            .any(|s| !matches!(&s.0, Storage::Device | Storage::Inline))
+        {
             return self.refuse("such members are", "declare it outside of the structure");
         }
         let members = self.members_of_type()?;

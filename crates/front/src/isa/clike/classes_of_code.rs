@@ -3,8 +3,10 @@
 //!
 //! # Invariants
 //! - An object is memory; its members are those of its base classes, then its own.
-//! - The name of an instance has its arguments: `Pair<int, 4>`. Two classes of one name are one type.
-//! - The destructors of a block's objects run wherever control leaves the block, the last object first.
+//! - The name of an instance has its arguments: `Pair<int, 4>`. Two classes of one name are one
+//!   type.
+//! - The destructors of a block's objects run wherever control leaves the block, the last object
+//!   first.
 //!
 //! # Sources
 //! - ISO C++, class.ctor, class.base.init, class.dtor, temp.class, temp.expl.spec.
@@ -747,8 +749,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Runs the destructors of objects of blocks at least as deep as `depth`; `over`: the blocks end
-    /// here.
+    /// Runs the destructors of objects of blocks at least as deep as `depth`; `over`: the blocks
+    /// end here.
     pub(super) fn end_objects(&mut self, depth: usize, over: bool, range: &Range<usize>) {
         let ending = self.endings.iter().rev();
         let all: Vec<Ending> = ending.take_while(|e| e.depth >= depth).cloned().collect();

@@ -107,9 +107,9 @@ impl Lowering<'_, '_> {
     pub(super) fn possible_lanes(&self, group: ThreadGroup) -> Vec<u32> {
         let warp = self.env.warp;
         let open = matches!(group.lanes, GroupLanes::In(_)) && warp.of <= MOST_LISTED;
-        let own = |set: &u32| set >> warp.rank & 1 != 0;
         let all = 0..1u32 << warp.of.min(MOST_LISTED);
-        all.filter(|set| open && own(set)).collect()
+        all.filter(|set| open && set >> warp.rank & 1 != 0)
+            .collect()
     }
 
     /// By lane of the warp: the number of lanes of a group below it; at the end, the size of the

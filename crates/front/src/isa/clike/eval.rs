@@ -970,18 +970,16 @@ impl Lowering<'_, '_> {
 
     /// Whether a call of that name changes nothing and reads no memory.
     pub(super) fn is_pure(&self, name: &str) -> bool {
-        let pure = |does| {
-            matches!(
-                does,
-                Does::Larger | Does::Smaller | Does::Bits(..) | Does::Computes(..) | Does::Nothing
-            )
-        };
         let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
         if let Some(known) = self.functions.get(name) {
             return known.touches == Touches::Nothing;
         }
-        row.is_some_and(|row| pure(row.does))
-            || is_operator(name)
+        row.is_some_and(|row| {
+            matches!(
+                row.does,
+                Does::Larger | Does::Smaller | Does::Bits(..) | Does::Computes(..) | Does::Nothing
+            )
+        }) || is_operator(name)
             || math::is_function(name, self.env.language)
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")

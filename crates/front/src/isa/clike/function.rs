@@ -519,8 +519,8 @@ impl Lowering<'_, '_> {
         Some(Value::new(expr, of.ty))
     }
 
-    /// Reports an atomic function of CUDA on memory of the thread alone: it is for global and shared
-    /// memory (CUDA C++ Programming Guide, *Atomic Functions*).
+    /// Reports an atomic function of CUDA on memory of the thread alone: it is for global and
+    /// shared memory (CUDA C++ Programming Guide, *Atomic Functions*).
     fn beyond_the_thread(&mut self, row: &Row, tree: &Tree, addr: &Expr) -> Option<()> {
         let named = row.dialects == In::Cuda && row.fixed.is_some();
         let space = addr.base().map(|loc| self.symbols.object(loc).1.space);

@@ -168,11 +168,12 @@ impl Lowering<'_, '_> {
             Some(class) => self.touches_of_method(class, function),
             None => self.touches_of_function(function),
         };
-        let by_reference = |d: &Declarator| d.reference && !d.temporary;
         let written = function
             .params
             .iter()
-            .map(|p| by_reference(&p.declarator) && !p.specifiers.of_base.constant)
+            .map(|p| {
+                p.declarator.reference && !p.declarator.temporary && !p.specifiers.of_base.constant
+            })
             .collect();
         let known = Known {
             function: function.clone(),
@@ -229,18 +230,17 @@ impl Lowering<'_, '_> {
                 own.insert(self.str(&d.name));
             });
         }
-        let mut check = |tree: &Tree| changes |= self.changes_a_member(tree, &own);
-        function
-            .body
-            .iter()
-            .for_each(|stmt| stmt.each_expr(&mut check));
+        function.body.iter().for_each(|stmt| {
+            stmt.each_expr(&mut |tree| changes |= self.changes_a_member(tree, &own))
+        });
         match changes {
             true => Touches::Everything,
             false => self.touches_of_function(function).max(Touches::Memory),
         }
     }
 
-    /// The accesses of a lambda beyond its parameters and variables; it may read captured variables.
+    /// The accesses of a lambda beyond its parameters and variables; it may read captured
+    /// variables.
     pub(super) fn touches_of_lambda(
         &self,
         function: &Function,
@@ -299,14 +299,16 @@ impl Lowering<'_, '_> {
     /// Whether a function of the name has the same types of parameters, by their words.
     fn is_defined(&self, known: &Known, function: &Function) -> bool {
         let words = |f: &Function| -> Vec<(String, usize, usize)> {
-            let of = |p: &TypeName| {
-                (
-                    self.str(&p.specifiers.range).to_owned(),
-                    p.declarator.pointers.len(),
-                    p.declarator.arrays.len(),
-                )
-            };
-            f.params.iter().map(of).collect()
+            f.params
+                .iter()
+                .map(|p| {
+                    (
+                        self.str(&p.specifiers.range).to_owned(),
+                        p.declarator.pointers.len(),
+                        p.declarator.arrays.len(),
+                    )
+                })
+                .collect()
         };
         known
             .all()
@@ -336,11 +338,9 @@ impl Lowering<'_, '_> {
         own.retain(|word| self.scopes.find(word).is_none());
         own.extend(params);
         let mut touches = Touches::Nothing;
-        let mut check = |tree: &Tree| touches = touches.max(self.touches_of_tree(tree, &own));
-        function
-            .body
-            .iter()
-            .for_each(|stmt| stmt.each_expr(&mut check));
+        function.body.iter().for_each(|stmt| {
+            stmt.each_expr(&mut |tree| touches = touches.max(self.touches_of_tree(tree, &own)))
+        });
         // The target of a pointer may be volatile or atomic if the function does not declare its
         // type.
         if touches == Touches::Memory && !plain {
@@ -537,7 +537,8 @@ impl Lowering<'_, '_> {
         self.scopes.bind(word, binding);
     }
 
-    /// Binds a structure that a kernel takes by value: each thread has a copy of what the test gives.
+    /// Binds a structure that a kernel takes by value: each thread has a copy of what the test
+    /// gives.
     fn structure_given(
         &mut self,
         name: &Range<usize>,

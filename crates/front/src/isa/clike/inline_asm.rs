@@ -256,11 +256,14 @@ impl Lowering<'_, '_> {
     ) -> Option<()> {
         let before = self.sink.errors();
         let lane = ("%laneid".to_string(), i64::from(self.env.warp.rank));
-        let special = |(ptx, cuda): &(&str, &str)| {
-            let value = self.env.specials.iter().find(|s| s.0 == *cuda)?.1;
-            Some((ptx.to_string(), value))
-        };
-        let specials = SPECIALS.iter().filter_map(special).chain([lane]).collect();
+        let specials = SPECIALS
+            .iter()
+            .filter_map(|(ptx, cuda)| {
+                let value = self.env.specials.iter().find(|s| s.0 == *cuda)?.1;
+                Some((ptx.to_string(), value))
+            })
+            .chain([lane])
+            .collect();
         let regs = given.iter().filter_map(|g| match g {
             Given::Register {
                 name,
@@ -397,11 +400,12 @@ impl Lowering<'_, '_> {
                 _ => None,
             });
             // The elected lane of a mask remains the same, so its register lasts.
-            let other = || match reg.name.starts_with(ptx::ELECTED) {
-                true => self.hidden(&reg.name, reg.ty),
-                false => self.temporary(reg.ty),
-            };
-            regs.push(of_operand.unwrap_or_else(other));
+            regs.push(
+                of_operand.unwrap_or_else(|| match reg.name.starts_with(ptx::ELECTED) {
+                    true => self.hidden(&reg.name, reg.ty),
+                    false => self.temporary(reg.ty),
+                }),
+            );
         }
         let mut points: HashMap<RegId, Ty> = HashMap::new();
         for value in &given {
@@ -422,11 +426,10 @@ impl Lowering<'_, '_> {
         // Asynchronous operations, and operations on objects, consist of several micro-ops. Their
         // spans tell one operation from the next, so keep them.
         let of_several: HashSet<Span> = {
-            let several = |i: &&Instr| i.op.has(Tag::Asynchronous) || i.op.has(Tag::Mbarrier);
             lowered
                 .code
                 .iter()
-                .filter(several)
+                .filter(|i| i.op.has(Tag::Asynchronous) || i.op.has(Tag::Mbarrier))
                 .map(|i| i.span)
                 .collect()
         };

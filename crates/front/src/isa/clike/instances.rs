@@ -342,8 +342,8 @@ impl Lowering<'_, '_> {
         matches!(&of.specifiers.base, Base::Named(range) if self.str(range) == word)
     }
 
-    /// Binds the parameters of a kernel's template: by an explicit instantiation, by the memory with
-    /// the names of the kernel's parameters, or by defaults.
+    /// Binds the parameters of a kernel's template: by an explicit instantiation, by the memory
+    /// with the names of the kernel's parameters, or by defaults.
     pub(super) fn bind_template_of_kernel(&mut self, kernel: &Function) -> bool {
         let unit = self.unit;
         let name = self.str(&kernel.result.declarator.name);

@@ -33,13 +33,16 @@ impl Lowering<'_, '_> {
             .find(|value| !value.fixed)
             .or(all.first())
             .and_then(word);
-        let fits = |value: &Value, ty: Ty| {
-            word(value) == Some(ty)
-                || (value.fixed && value.constant().is_some_and(|n| ty.wrap(n) == n))
-        };
         let ty = match (of, own) {
             (Some(ty), _) if all.iter().all(|value| value.ty.promoted().is_some()) => ty,
-            (None, Some(ty)) if all.iter().all(|value| fits(value, ty)) => ty,
+            (None, Some(ty))
+                if all.iter().all(|value| {
+                    word(value) == Some(ty)
+                        || (value.fixed && value.constant().is_some_and(|n| ty.wrap(n) == n))
+                }) =>
+            {
+                ty
+            }
             _ => {
                 if !all.iter().any(|value| self.is_nothing(value)) {
                     self.error(

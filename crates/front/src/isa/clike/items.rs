@@ -1,7 +1,7 @@
 //! The items of a whole source file: which of its functions, types and variables a kernel needs.
 //!
-//! A source file holds several kernels, and code of the host. The parser reads a kernel with the items
-//! that it names, and with those that these name. All other items may be anything.
+//! A source file holds several kernels, and code of the host. The parser reads a kernel with the
+//! items that it names, and with those that these name. All other items may be anything.
 //!
 //! # Invariants
 //! - Items do not overlap and come in the order of the file. A namespace, and `extern "C" { … }`,
@@ -22,7 +22,8 @@ const KERNEL_WORDS: [&str; 3] = ["__global__", "kernel", "__kernel"];
 /// Says how many blocks a cluster has.
 const CLUSTER: &str = "__cluster_dims__";
 
-/// Specifiers and attributes that take arguments in parentheses, so that no function has such a name.
+/// Specifiers and attributes that take arguments in parentheses, so that no function has such a
+/// name.
 const WITH_ARGUMENTS: [&str; 9] = [
     "__launch_bounds__",
     "__maxnreg__",
@@ -76,14 +77,15 @@ pub(super) fn needed(text: &MappedText, items: &[Item], kernel: &Range<usize>) -
         if std::mem::replace(&mut kept[at], true) {
             continue;
         }
-        let names_of = |item: &Item| item.names.iter().any(|n| items[at].words.contains(n));
         let others = items
             .iter()
             .enumerate()
             .filter(|(_, item)| item.kernel.is_none());
         open.extend(
             others
-                .filter(|(i, item)| !kept[*i] && names_of(item))
+                .filter(|(i, item)| {
+                    !kept[*i] && item.names.iter().any(|n| items[at].words.contains(n))
+                })
                 .map(|(i, _)| i),
         );
     }
@@ -199,13 +201,12 @@ impl<'a> Splitter<'a> {
     fn is_type(&self, head: usize) -> bool {
         let typed = ["struct", "class", "union", "enum", "typedef"];
         let first = self.behind_template(head);
-        let attribute = |i: usize| WITH_ARGUMENTS.contains(&self.word(i.max(1) - 1));
         // `struct S f() { … }` is a function; the name of a structure comes before its brace.
         typed.contains(&self.word(first))
             && (first..self.all.len())
                 .find(|&i| match self.word(i) {
                     "{" | ";" => true,
-                    "(" => !attribute(i),
+                    "(" => !WITH_ARGUMENTS.contains(&self.word(i.max(1) - 1)),
                     _ => false,
                 })
                 .is_some_and(|i| self.word(i) != "(")

@@ -1,8 +1,8 @@
 //! Parses lambdas, and lowers them to the names that they see.
 //!
 //! # Invariants
-//! - A closure is a function with bindings, and no value: code may call it, copy it and give it to a
-//!   function of the code.
+//! - A closure is a function with bindings, and no value: code may call it, copy it and give it to
+//!   a function of the code.
 //! - A capture by reference sees later changes; a capture by value is a copy of its own.
 //!
 //! # Sources

@@ -8,8 +8,8 @@
 //!   Functions*, *Warp Reduce Functions*: they do not imply a memory barrier. In PTX they are
 //!   `shfl.sync`, `vote.sync`, `match.sync` and `redux.sync`.
 //! - CUDA C++ Programming Guide, *Warp Shuffle Functions*: threads that have exited are not missed,
-//!   but a value taken from one is undefined. *Cooperative Groups*, *Group Collectives*: all threads
-//!   of a tile or a coalesced group take part.
+//!   but a value taken from one is undefined. *Cooperative Groups*, *Group Collectives*: all
+//!   threads of a tile or a coalesced group take part.
 //! - OpenCL C, *Work-group Collective Functions*, *Sub-group Functions*: all work-items of the
 //!   group must reach them. The text calls none of them a barrier.
 //!
@@ -79,15 +79,17 @@ impl Lowering<'_, '_> {
             self.misused_unless(itself);
         }
         self.push(lanes.meet(value, defined));
-        let mut take = |rank: &u32| {
-            let dst = self.temporary(ty);
-            self.push(Op::Take {
-                dst,
-                lane: *rank as u8,
-            });
-            (*rank, Expr::Reg(dst))
-        };
-        let taken = ranks.iter().map(&mut take).collect();
+        let taken = ranks
+            .iter()
+            .map(|rank| {
+                let dst = self.temporary(ty);
+                self.push(Op::Take {
+                    dst,
+                    lane: *rank as u8,
+                });
+                (*rank, Expr::Reg(dst))
+            })
+            .collect();
         LaneValues {
             lanes: self.those_that_came(lanes),
             taken,
@@ -248,10 +250,14 @@ impl Lowering<'_, '_> {
                     &[named.same(Ty::WORD), fold(BinOp::Or, Ty::U32, &some)],
                 );
                 let met = self.brings(&lanes, brought, ty, defined, &all);
-                let choose = |other: Expr, (rank, value): (u32, Expr)| {
-                    Expr::Select(is(rank).into(), value.into(), other.into())
-                };
-                (met.taken.into_iter().fold(Expr::Const(0), choose), ty)
+                (
+                    met.taken
+                        .into_iter()
+                        .fold(Expr::Const(0), |other, (rank, value)| {
+                            Expr::Select(is(rank).into(), value.into(), other.into())
+                        }),
+                    ty,
+                )
             }
             _ => {
                 let met = self.brings(&lanes, brought, ty, Expr::Const(1), &all);

@@ -87,8 +87,8 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
             continue;
         } else if c.is_ascii_digit() && cpp {
             // `1'000`
-            let digit = |c: char| is_word(c) || c == '\'';
-            rest.find(|c| !digit(c)).unwrap_or(rest.len())
+            rest.find(|c| !(is_word(c) || c == '\''))
+                .unwrap_or(rest.len())
         } else if is_word(c) {
             name_len(rest)
         } else if c == '"' {
@@ -293,8 +293,12 @@ fn integer(text: &MappedText, range: &Range<usize>, sink: &mut Sink) -> Tok {
             unsigned || radix != 10
         }
     };
-    let fits = |ty: &Ty, value: u64| holds(ty, value) && (!ty.signed || value <= i64::MAX as u64);
-    match value.and_then(|v| Some((v, types.find(|ty| may(ty) && fits(ty, v))?))) {
+    match value.and_then(|v| {
+        Some((
+            v,
+            types.find(|ty| may(ty) && holds(ty, v) && (!ty.signed || v <= i64::MAX as u64))?,
+        ))
+    }) {
         Some((value, ty)) => Tok::Int(value as i64, ty),
         None => {
             sink.error("bad-number", text.span(range.clone()), format!("`{word}` is not an \

@@ -970,11 +970,6 @@ impl<'a> Lowering<'a, '_> {
             Expr::Reg(_) | Expr::Const(_) => value_of,
             _ => self.kept(value_of),
         };
-        let labels = |of: &Type| {
-            scoped
-                .as_ref()
-                .map_or(of.promoted().is_some(), |scoped| of == scoped)
-        };
         let mut cases: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut seen: Vec<i64> = Vec::new();
         let mut default = None;
@@ -1011,7 +1006,13 @@ impl<'a> Lowering<'a, '_> {
                         default = Some(stmt.range.start);
                         continue;
                     };
-                    let Some(n) = self.fixed_as(label, "a label", labels).map(|n| ty.wrap(n))
+                    let Some(n) = self
+                        .fixed_as(label, "a label", |of| {
+                            scoped
+                                .as_ref()
+                                .map_or(of.promoted().is_some(), |scoped| of == scoped)
+                        })
+                        .map(|n| ty.wrap(n))
                     else {
                         return;
                     };

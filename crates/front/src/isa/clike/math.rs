@@ -116,7 +116,8 @@ const OF_HALVES: &[(&str, Computes)] = &[
     ("hlog", Computes::Open(1)),
 ];
 
-/// Conversions of CUDA by name: the type of the result, and the mode where the result is an integer.
+/// Conversions of CUDA by name: the type of the result, and the mode where the result is an
+/// integer.
 const CONVERSIONS: &[(&str, Type, Rounding)] = &[
     ("__float2half", HALF, NEAREST),
     ("__float2half_rn", HALF, NEAREST),
@@ -363,11 +364,10 @@ impl Lowering<'_, '_> {
             [arg] => Some(self.scalar(arg)),
             _ => None,
         };
-        let fits = |value: &Value| {
+        let Some(value) = value.filter(|value| {
             let number = value.ty.promoted().is_some() || matches!(value.ty, Type::Float(_));
             number && (!same_bits || value.word().bits == format.bits)
-        };
-        let Some(value) = value.filter(fits) else {
+        }) else {
             self.error(
                 "wrong-operands",
                 &tree.range,

@@ -28,15 +28,14 @@ impl Lowering<'_, '_> {
             return None;
         };
         let own = self.functions.get(&format!("{}::{word}", structure.name));
-        let inherited = || {
+        own.or_else(|| {
             let bases = &self.class_of(ty)?.bases;
             let plain = !word.starts_with('(');
             bases
                 .iter()
                 .filter(|_| plain)
                 .find_map(|base| self.method_of_type(&base.0, word))
-        };
-        own.or_else(inherited)
+        })
     }
 
     /// Lowers `s.f(…)` of a structure of the code; `None`: the method is another one.

@@ -134,7 +134,8 @@ pub struct Env {
     pub cluster: Vec<i64>,
     /// Values such as that of `threadIdx.x`, by name; empty outside of kernels.
     pub specials: Vec<(&'static str, i64)>,
-    /// These values are registers that begin with them, so that the code is the same in every thread.
+    /// These values are registers that begin with them, so that the code is the same in every
+    /// thread.
     pub places_are_registers: bool,
     /// The names of memory that the thread may use; `None`: all.
     pub visible: Option<HashSet<String>>,
@@ -227,8 +228,8 @@ pub fn declare_votes(symbols: &mut Symbols, sink: &mut Sink) {
 
 /// The type of that name as an integer of its bits, and whether it is atomic.
 pub fn type_named(name: &str) -> Option<(Ty, bool)> {
-    let float = || floats::named_anywhere(name).map(|format| (floats::word(format), false));
-    words::type_named(name).or_else(float)
+    words::type_named(name)
+        .or_else(|| floats::named_anywhere(name).map(|format| (floats::word(format), false)))
 }
 
 /// Whether a type of that name holds numbers of floating point.

@@ -172,15 +172,17 @@ impl Lowering<'_, '_> {
             }
             (Class::Latch(_), _) => {
                 if word != "wait" {
-                    let ok = |old: Expr| {
-                        both(
-                            cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)),
-                            cmp(CmpOp::Le, arg.clone(), old),
-                        )
-                    };
-                    self.change(&object, Order::Release, ok, |old| {
-                        bin(BinOp::Sub, old, arg.clone())
-                    });
+                    self.change(
+                        &object,
+                        Order::Release,
+                        |old| {
+                            both(
+                                cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)),
+                                cmp(CmpOp::Le, arg.clone(), old),
+                            )
+                        },
+                        |old| bin(BinOp::Sub, old, arg.clone()),
+                    );
                 }
                 if word != "count_down" {
                     self.until(&object, |word| cmp(CmpOp::Eq, word, Expr::Const(0)));
@@ -208,10 +210,12 @@ impl Lowering<'_, '_> {
                         bin(BinOp::Sub, Expr::Const(most), old),
                     )
                 };
-                let ok = |old: Expr| both(cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)), room(old));
-                self.change(&object, Order::Release, ok, |old| {
-                    bin(BinOp::Add, old, arg.clone())
-                });
+                self.change(
+                    &object,
+                    Order::Release,
+                    |old| both(cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)), room(old)),
+                    |old| bin(BinOp::Add, old, arg.clone()),
+                );
             }
             _ => {}
         }
@@ -223,8 +227,9 @@ impl Lowering<'_, '_> {
         let object = match args {
             [object, count] => {
                 let pointer = self.eval(object);
-                let barrier = |of: &Type| matches!(of, Type::Object(Class::Barrier(_), _));
-                let is = pointer.target().is_some_and(|of| barrier(&of.ty));
+                let is = pointer
+                    .target()
+                    .is_some_and(|of| matches!(&of.ty, Type::Object(Class::Barrier(_), _)));
                 is.then_some((pointer.expr, count))
             }
             _ => None,
@@ -369,10 +374,12 @@ impl Lowering<'_, '_> {
 
     /// Takes one from a semaphore, unless its count is 0.
     fn take(&mut self, object: &Atomic) -> RegId {
-        let some = |old| cmp(CmpOp::Gt, old, Expr::Const(0));
-        self.rmw(object, Order::Acquire, some, |old| {
-            bin(BinOp::Sub, old, Expr::Const(1))
-        })
+        self.rmw(
+            object,
+            Order::Acquire,
+            |old| cmp(CmpOp::Gt, old, Expr::Const(0)),
+            |old| bin(BinOp::Sub, old, Expr::Const(1)),
+        )
     }
 
     /// A function that may fail spuriously; if it does not, `act` gives its result.
@@ -396,21 +403,24 @@ impl Lowering<'_, '_> {
 
     /// Arrives `n` times; returns the token of the phase of the arrival.
     pub(super) fn arrive(&mut self, object: &Atomic, n: Expr, drop: bool) -> Expr {
-        let ok = |old: Expr| {
-            both(
-                state::live(old.clone()),
-                state::within(n.clone(), state::pending(old)),
-            )
-        };
-        let new = |old: Expr| {
-            let word = if drop {
-                state::drop(old, n.clone())
-            } else {
-                old
-            };
-            state::settled(state::arrive(word, n.clone()))
-        };
-        let old = self.change(object, Order::Release, ok, new);
+        let old = self.change(
+            object,
+            Order::Release,
+            |old| {
+                both(
+                    state::live(old.clone()),
+                    state::within(n.clone(), state::pending(old)),
+                )
+            },
+            |old| {
+                let word = if drop {
+                    state::drop(old, n.clone())
+                } else {
+                    old
+                };
+                state::settled(state::arrive(word, n.clone()))
+            },
+        );
         if drop {
             // This event marks that no thread remains. It has no meaning here, but one in PTX.
             let skip = self.branch(cmp(CmpOp::Gt, state::expected(Expr::Reg(old)), n));

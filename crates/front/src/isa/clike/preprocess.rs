@@ -740,11 +740,6 @@ impl<'a> Preprocessor<'a, '_> {
             ["namespace", name, "=", ref of @ ..] | ["using", name, "=", ref of @ ..]
                 if is_name(name) =>
             {
-                let plain = |w: &&str| {
-                    is_name(w)
-                        || matches!(*w, "::" | "<" | ">" | ",")
-                        || w.starts_with(|c: char| c.is_ascii_digit())
-                };
                 let keyword = is_keyword(name, self.dialect);
                 if keyword {
                     let span = self.text.span(start..end);
@@ -752,7 +747,11 @@ impl<'a> Preprocessor<'a, '_> {
                         .error("c-syntax", span, format!("`{name}` is a keyword"), |d| {
                             d.label("expected another name")
                         });
-                } else if of.iter().all(plain) {
+                } else if of.iter().all(|w| {
+                    is_name(w)
+                        || matches!(*w, "::" | "<" | ">" | ",")
+                        || w.starts_with(|c: char| c.is_ascii_digit())
+                }) {
                     let body = of.iter().map(|w| w.to_string()).collect();
                     self.macros.insert(
                         name.to_string(),
@@ -809,12 +808,11 @@ impl<'a> Preprocessor<'a, '_> {
     /// something else comes next.
     fn alias_template(&mut self) -> Option<(usize, bool)> {
         let rest = &self.words[self.at..];
-        let ends = |word: &str| matches!(word, ";" | "{" | "}" | "(");
         let line: Vec<&str> = rest
             .iter()
             .take(LONGEST_ALIAS)
             .map(|word| self.str(&word.0))
-            .take_while(|word| !ends(word))
+            .take_while(|word| !matches!(*word, ";" | "{" | "}" | "("))
             .collect();
         let end = rest
             .get(line.len())

@@ -1,4 +1,5 @@
-//! Makes registers of the objects of a thread, where its code names the parts of an object one by one.
+//! Makes registers of the objects of a thread, where its code names the parts of an object one by
+//! one.
 //!
 //! A structure with a constructor or with member functions is memory of its thread until here. As
 //! registers, its members are values that every later analysis follows.

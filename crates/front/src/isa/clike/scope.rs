@@ -204,14 +204,13 @@ impl Scopes {
             .skip(self.base)
             .rev()
             .find_map(|block| block.get(name));
-        let outside = || {
+        own.or_else(|| {
             self.blocks
                 .get(1)?
                 .get(name)
                 .filter(|binding| binding.is_constant())
-        };
-        own.or_else(outside)
-            .or_else(|| self.blocks.first()?.get(name))
+        })
+        .or_else(|| self.blocks.first()?.get(name))
     }
 
     /// The constants and types of the innermost block.

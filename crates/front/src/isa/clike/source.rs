@@ -185,10 +185,9 @@ fn written_instances(text: &MappedText, name: &str) -> Vec<String> {
             .take(4)
             .any(|word| *word == "template");
         let launched = all.get(close + 1) == Some(&"<<") && all.get(close + 2) == Some(&"<");
-        let plain = |word: &&str| word.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        let simple = all[at + 2..close]
-            .iter()
-            .all(|w| plain(w) || matches!(*w, "," | "::"));
+        let simple = all[at + 2..close].iter().all(|w| {
+            w.starts_with(|c: char| c.is_alphanumeric() || c == '_') || matches!(*w, "," | "::")
+        });
         if (explicit || launched) && simple && close > at + 2 {
             found.push(
                 all[at + 2..close]

@@ -717,19 +717,18 @@ fn upper_half(c: &PtxInstr) -> Expr {
         return product;
     }
     // For a negative factor, the unsigned product is too large by 2^64 times the other factor.
-    let taken_off = |product: Expr, (factor, other): (&Expr, &Expr)| {
-        let negative = Expr::Cmp(CmpOp::Lt, c.ty, factor.clone().into(), int(0).into());
-        both64(
-            BinOp::Sub,
-            &product,
-            &Expr::Select(negative.into(), other.clone().into(), int(0).into()),
-        )
-    };
     Expr::Cast(
         c.ty,
         [(&a, &b), (&b, &a)]
             .into_iter()
-            .fold(product, taken_off)
+            .fold(product, |product, (factor, other)| {
+                let negative = Expr::Cmp(CmpOp::Lt, c.ty, factor.clone().into(), int(0).into());
+                both64(
+                    BinOp::Sub,
+                    &product,
+                    &Expr::Select(negative.into(), other.clone().into(), int(0).into()),
+                )
+            })
             .into(),
     )
 }

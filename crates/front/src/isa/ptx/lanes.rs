@@ -10,8 +10,8 @@
 //!
 //! # Where we differ
 //! - Lanes count as converged from the start, or from a barrier of the whole CTA that no thread can
-//!   have missed by its end, to the next label or branch. Elsewhere, `activemask` returns any set of lanes that reach it, the same set to
-//!   each of them.
+//!   have missed by its end, to the next label or branch. Elsewhere, `activemask` returns any set
+//!   of lanes that reach it, the same set to each of them.
 //! - If the mask or the source lane of a shuffle is not constant, a lane takes the values of all
 //!   possible lanes and selects one.
 //! - A shuffle that reads a lane known to be absent gets an unknown value. If only values decide
@@ -267,20 +267,22 @@ pub(super) const ROWS: &[InstrRow] = &[
             let values = met.values(&met.own());
             // A NaN result is the canonical one, even of a single lane.
             let all = values.iter().cloned().fold(met.own(), extreme);
-            let unordered = |v: &Expr| {
-                bin(
-                    BinOp::Float(FloatOp::Unordered, Format::SINGLE),
-                    c.ty,
-                    v.clone(),
-                    v.clone(),
-                )
-            };
             let value = match c.quals.get(QualKind::Clamp) {
                 Some(_) => {
                     let none = fold(
                         BinOp::Or,
                         Ty::U32,
-                        &values.iter().map(unordered).collect::<Vec<_>>(),
+                        &values
+                            .iter()
+                            .map(|v| {
+                                bin(
+                                    BinOp::Float(FloatOp::Unordered, Format::SINGLE),
+                                    c.ty,
+                                    v.clone(),
+                                    v.clone(),
+                                )
+                            })
+                            .collect::<Vec<_>>(),
                     );
                     Expr::Select(none.into(), int(Format::SINGLE.nan()).into(), all.into())
                 }

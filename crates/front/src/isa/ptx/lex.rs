@@ -72,10 +72,13 @@ pub(super) fn lex(text: &str) -> Vec<Token<PtxToken>> {
                     at += 1;
                 }
                 let number = &text[start..at];
-                let fraction = || number.contains('.').then(|| number.parse().ok()).flatten();
                 integer(number)
                     .map(PtxToken::Int)
-                    .or(fraction().map(PtxToken::Fraction))
+                    .or(number
+                        .contains('.')
+                        .then(|| number.parse().ok())
+                        .flatten()
+                        .map(PtxToken::Fraction))
                     .unwrap_or(PtxToken::BadNumber)
             }
             _ if is_word_start(b) => {

@@ -788,20 +788,24 @@ fn bytes(e: &mut Emit<'_, '_>, c: &PtxInstr, sign: i64) {
     let Some(operand) = counted(e, c, c.expr(1), MOST_BYTES) else {
         return;
     };
-    let ok = |old: &Expr| {
-        object::both(
-            object::live(old.clone()),
-            object::in_range(old.clone(), operand.clone(), sign),
-        )
-    };
     let own = matches!(c.quals.get(QualKind::Space), Some("shared" | "shared::cta"));
     let what = MbarrierOp {
         own,
         ..MbarrierOp::of(Tag::Relaxed)
     };
-    operation(e, c, &what, &operand, ok, |old| {
-        object::settled(object::expect(old, operand.clone(), sign))
-    });
+    operation(
+        e,
+        c,
+        &what,
+        &operand,
+        |old| {
+            object::both(
+                object::live(old.clone()),
+                object::in_range(old.clone(), operand.clone(), sign),
+            )
+        },
+        |old| object::settled(object::expect(old, operand.clone(), sign)),
+    );
 }
 
 /// A question about the phase of an object.

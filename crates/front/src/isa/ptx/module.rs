@@ -519,14 +519,13 @@ impl ModuleReader<'_> {
                     variables.extend(self.variable()?);
                     from = self.tokens.last().range.end;
                     // Blanks keep the offsets of the text after them.
-                    let blank = |c: char| {
+                    body.extend(self.text[range.start..from].chars().map(|c| {
                         if c == '\n' {
                             "\n".to_owned()
                         } else {
                             " ".repeat(c.len_utf8())
                         }
-                    };
-                    body.extend(self.text[range.start..from].chars().map(blank));
+                    }));
                     continue;
                 }
                 _ => {}

@@ -163,12 +163,16 @@ impl Unit {
     fn needs(&self, m: &Matched) -> Option<ModuleTarget> {
         let text = self.text.as_str();
         let is_written = |word: &&str| m.raw.quals.iter().any(|q| text[q.clone()] == **word);
-        let applies = |need: &&Need| need.with.is_empty() || need.with.iter().any(is_written);
         let names_cluster = m.raw.operands.iter().any(|o| {
             let name = text[o.range.clone()].trim_start();
             OF_CLUSTERS.iter().any(|r| name.starts_with(r))
         });
-        let of_words = m.row.needs.iter().chain(ANY_INSTRUCTION).filter(applies);
+        let of_words = m
+            .row
+            .needs
+            .iter()
+            .chain(ANY_INSTRUCTION)
+            .filter(|need| need.with.is_empty() || need.with.iter().any(is_written));
         of_words
             .map(|need| need.module)
             .chain(names_cluster.then_some(CLUSTER_REGISTERS))

@@ -386,20 +386,19 @@ impl OffsetRun<'_> {
             .iter()
             .filter_map(|instr| instr.op.target())
             .collect();
-        let start = |init: &Init| match init {
-            Init::Int(n) => number(Range::one(*n)),
-            Init::Unknown => None,
-            Init::Address { loc, index } => Some(OffsetValue {
-                base: Some(program.object(*loc)),
-                at: Range::one(program.layout(*loc).offset(*index)),
-            }),
-        };
         let mut open = vec![(
             0,
             thread
                 .regs
                 .iter()
-                .map(|r| start(&r.init))
+                .map(|r| match &r.init {
+                    Init::Int(n) => number(Range::one(*n)),
+                    Init::Unknown => None,
+                    Init::Address { loc, index } => Some(OffsetValue {
+                        base: Some(program.object(*loc)),
+                        at: Range::one(program.layout(*loc).offset(*index)),
+                    }),
+                })
                 .collect::<Vec<KnownOffset>>(),
         )];
         let mut seen: HashMap<usize, HashSet<Vec<KnownOffset>>> = HashMap::new();

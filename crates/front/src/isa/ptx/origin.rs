@@ -199,9 +199,8 @@ fn chain(
         lines.extend(line.filter(|line| lines.last() != Some(line)));
     }
     let count = lines.len();
-    let is_first = |at: usize| at == 0 || lines[at - 1].2;
     (0..count)
-        .filter(|at: &usize| lines[*at].2 || is_first(*at) || at + 1 == count)
+        .filter(|at: &usize| lines[*at].2 || *at == 0 || lines[*at - 1].2 || at + 1 == count)
         .map(|at: usize| SourceOrigin {
             file: lines[at].0.to_owned(),
             line: lines[at].1,

@@ -240,11 +240,13 @@ fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
     while at < apart {
         // Bytes that are never accessed become words, as large as fit.
         let end = (at..apart).find(|end| of[*end].0 > 0).unwrap_or(apart);
-        let fits = |size: &u32| {
-            at.is_multiple_of(*size as usize) && (end - at).is_multiple_of(*size as usize)
-        };
         let size = match of[at].0 {
-            0 => [8, 4, 2, 1].into_iter().find(fits).unwrap_or(1),
+            0 => [8, 4, 2, 1]
+                .into_iter()
+                .find(|size| {
+                    at.is_multiple_of(*size as usize) && (end - at).is_multiple_of(*size as usize)
+                })
+                .unwrap_or(1),
             size => size,
         };
         cells.push((at, size, of[at].1));

@@ -518,10 +518,6 @@ impl Pass<'_> {
     /// The size of the smallest element of some objects. An object with several fields counts as
     /// bytes. Objects in registers have no elements.
     fn smallest(&self, objects: &Targets) -> u32 {
-        let size = |o: &LocId| match self.program.layout(*o) {
-            layout if layout.cells() > 1 => 1,
-            layout => layout.field(0).ty.bytes(),
-        };
         objects
             .iter()
             .filter(|o: &&LocId| {
@@ -533,7 +529,10 @@ impl Pass<'_> {
                     }
                 )
             })
-            .map(size)
+            .map(|o| match self.program.layout(*o) {
+                layout if layout.cells() > 1 => 1,
+                layout => layout.field(0).ty.bytes(),
+            })
             .min()
             .unwrap_or(1)
     }

@@ -71,9 +71,12 @@ impl Misuse<'_> {
     /// Streams with programmatically dependent launches may contain only kernels: CUDA does not
     /// define what such a launch depends on otherwise.
     fn dependent(&mut self, declared: &HostDeclarations, requests: &[Vec<Request>]) {
-        let kernel = |r: &Request| r.kernel.map(|k| &declared.kernels[k]);
         let all = || requests.iter().flatten();
-        for launch in all().filter(|r| kernel(r).is_some_and(|k| k.programmatic)) {
+        for launch in all().filter(|r| {
+            r.kernel
+                .map(|k| &declared.kernels[k])
+                .is_some_and(|k| k.programmatic)
+        }) {
             let Some(lane) = launch.lane else { continue };
             if declared.lanes[usize::from(lane.0)].kind == LaneKind::Null {
                 self.error(

@@ -68,19 +68,18 @@ impl<'a> Accesses<'a> {
                 break;
             }
         }
-        let through = |operands: &'s str| words(address(operands)).any(|word| names.contains(word));
         self.lines
             .iter()
-            .filter(|line| through(&line.1))
+            .filter(|line| words(address(&line.1)).any(|word| names.contains(word)))
             .map(|line| line.0)
             .collect()
     }
 
     /// Whether an instruction takes the address of a name.
     pub(super) fn take_address(&self, name: &str) -> bool {
-        let takes = |opcode: &str| opcode.starts_with("mov.") || opcode.starts_with("cvta.");
         self.lines.iter().any(|(opcode, of)| {
-            takes(opcode) && of.rsplit(',').next().is_some_and(|of| of.trim() == name)
+            (opcode.starts_with("mov.") || opcode.starts_with("cvta."))
+                && of.rsplit(',').next().is_some_and(|of| of.trim() == name)
         })
     }
 
@@ -115,13 +114,9 @@ impl<'a> Accesses<'a> {
     /// The floating-point format of the target of a pointer parameter, if all accesses have that
     /// format.
     pub(super) fn numbers(&self, param: &str) -> Option<Format> {
-        let loads = |opcode: &str, operands: &str| {
+        let loaded = self.lines.iter().filter(|(opcode, operands)| {
             opcode.starts_with("ld.param") && mentions(address(operands), param)
-        };
-        let loaded = self
-            .lines
-            .iter()
-            .filter(|(opcode, operands)| loads(opcode, operands));
+        });
         let registers = loaded
             .flat_map(|(_, operands)| words(operands.split('[').next().unwrap_or_default()))
             .collect();

@@ -64,13 +64,15 @@ impl Laid {
         let element = *types.iter().min_by_key(|ty| ty.bits)?;
         let largest = types.iter().map(|ty| u64::from(ty.bytes())).max()?;
         let mut bytes = 0u64;
-        let place = |ty: &Ty| {
-            let size = u64::from(ty.bytes());
-            let at = bytes.next_multiple_of(size);
-            bytes = at + size;
-            (at, size)
-        };
-        let fields = types.iter().map(place).collect();
+        let fields = types
+            .iter()
+            .map(|ty| {
+                let size = u64::from(ty.bytes());
+                let at = bytes.next_multiple_of(size);
+                bytes = at + size;
+                (at, size)
+            })
+            .collect();
         Some(Laid {
             element,
             bytes: bytes.next_multiple_of(largest),

@@ -1,5 +1,5 @@
-//! Reads the PTX that a compiler makes of a source file: launches are those of the source, and places
-//! are lines of the source.
+//! Reads the PTX that a compiler makes of a source file: launches are those of the source, and
+//! places are lines of the source.
 //!
 //! # Invariants
 //! - The tests are about the compiled code. The launch of each names the compiler.
@@ -87,7 +87,6 @@ fn in_lines_of(test: &mut LitmusTest, file: &Arc<SourceFile>) {
         let indent = text.len() - text.trim_start().len();
         Some(Span::new(start + indent, start + text.trim_end().len()))
     };
-    let own = |name: &str| name.rsplit(['/', '\\']).next() == file.name.rsplit(['/', '\\']).next();
     let kernel = test
         .launch
         .as_ref()
@@ -96,7 +95,9 @@ fn in_lines_of(test: &mut LitmusTest, file: &Arc<SourceFile>) {
     let (first, _) = file.line_column(kernel);
     for thread in &mut test.program.threads {
         for instr in &mut thread.code {
-            let origin = instr.line.origin.iter().filter(|origin| own(&origin.file));
+            let origin = instr.line.origin.iter().filter(|origin| {
+                origin.file.rsplit(['/', '\\']).next() == file.name.rsplit(['/', '\\']).next()
+            });
             let line = origin
                 .map(|origin| origin.line)
                 .next_back()

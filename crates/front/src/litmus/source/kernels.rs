@@ -113,8 +113,9 @@ fn each(
     let mut taken: Vec<String> = Vec::new();
     let mut launched = vec![false; all.len()];
     for number in 0..names.len() {
-        let is_own = |i: &usize| kernels.meant(&all[*i].launch.kernel) == [number];
-        let own: Vec<usize> = (0..all.len()).filter(is_own).collect();
+        let own: Vec<usize> = (0..all.len())
+            .filter(|i| kernels.meant(&all[*i].launch.kernel) == [number])
+            .collect();
         own.iter().for_each(|&i| launched[i] = true);
         if own.is_empty() && !options.launches.is_empty() {
             continue;
@@ -200,10 +201,10 @@ fn decidable(
     file: &Arc<SourceFile>,
 ) -> impl Fn(Vec<ProgramTrace>) -> Result<Vec<ProgramTrace>, Box<Diagnostic>> {
     move |ways| {
-        let large = |way: &&ProgramTrace| {
-            way.launched > MOST_PROGRAM_THREADS || way.copied > MOST_PROGRAM_THREADS
-        };
-        let Some(way) = ways.iter().find(large) else {
+        let Some(way) = ways
+            .iter()
+            .find(|way| way.launched > MOST_PROGRAM_THREADS || way.copied > MOST_PROGRAM_THREADS)
+        else {
             return Ok(ways);
         };
         let (threads, copied) = (way.launched, way.copied);
@@ -699,8 +700,11 @@ impl SourceKernel {
 
     /// The launch of a test.
     fn launched(&self, bound: &Bound) -> KernelLaunch {
-        let any = |m: &&Memory| matches!(m.contents, Contents::Open | Contents::Unknown);
-        let inputs = bound.memory.iter().filter(|m| !m.dynamic).filter(any);
+        let inputs = bound
+            .memory
+            .iter()
+            .filter(|m| !m.dynamic)
+            .filter(|m| matches!(m.contents, Contents::Open | Contents::Unknown));
         KernelLaunch {
             kernel: bound.kernel.clone(),
             text: bound.text(),
@@ -797,8 +801,11 @@ impl SourceKernel {
                 argument.number = scaled;
             }
         }
-        let one = |contents: &Contents| !matches!(contents, Contents::Values(v) if v.len() > 1);
-        for memory in bound.memory.iter_mut().filter(|m| one(&m.contents)) {
+        for memory in bound
+            .memory
+            .iter_mut()
+            .filter(|m| !matches!(&m.contents, Contents::Values(v) if v.len() > 1))
+        {
             memory.length = None;
         }
         bound.smaller = Some(format!(

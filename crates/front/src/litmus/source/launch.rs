@@ -214,9 +214,10 @@ impl<'t> LaunchReader<'t, '_> {
     /// Letters, digits, `_`, `$` and `::`.
     fn name(&mut self) -> Option<(String, Range<usize>)> {
         self.skip();
-        let word = |c: char| c.is_alphanumeric() || "_$:".contains(c);
         let rest = self.rest();
-        let mut len = rest.find(|c| !word(c)).unwrap_or(rest.len());
+        let mut len = rest
+            .find(|c: char| !(c.is_alphanumeric() || "_$:".contains(c)))
+            .unwrap_or(rest.len());
         // `in:u32[8]`: the name ends at a single colon.
         if let Some(colon) = rest[..len].find(':')
             && !rest[colon..].starts_with("::")

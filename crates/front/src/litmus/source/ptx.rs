@@ -92,7 +92,6 @@ fn traits(source: &Source, kernel: &Kernel) -> Traits {
         "redux.",
     ];
     let shared = kernel.variables.iter().filter(|v| v.space == "shared");
-    let words = |bytes: u64| vec![bytes.div_ceil(4).max(1)];
     let sizes = shared.filter_map(|v| Some(v.elements? * u64::from(v.ty.bytes())));
     Traits {
         // The meeting of a grid is many accesses of each thread.
@@ -104,7 +103,10 @@ fn traits(source: &Source, kernel: &Kernel) -> Traits {
         lanes: has(&lanes),
         grid_wide: has(&["%envreg"]),
         atomics: has(&["atom.", "red.", ".acquire", ".release"]),
-        shared: sizes.filter(|bytes| *bytes > 8).map(words).collect(),
+        shared: sizes
+            .filter(|bytes| *bytes > 8)
+            .map(|bytes| vec![bytes.div_ceil(4).max(1)])
+            .collect(),
         bounds: Vec::new(),
     }
 }
@@ -148,15 +150,15 @@ pub(super) fn launch(
         args.push(format!("{low}=0"));
         args.push(format!("{high}=grid_workspace:u32[2]=0"));
     }
-    let names = |c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '%');
-    let words: BTreeSet<&str> = text.split(names).collect();
+    let words: BTreeSet<&str> = text
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '%'))
+        .collect();
     let timers = TIMERS.iter().filter(|timer| words.contains(*timer));
     args.extend(timers.map(|timer| format!("{timer}=0")));
-    let any = |m: &&Memory| matches!(m.contents, Contents::Open | Contents::Unknown) && !m.dynamic;
     let inputs = bound
         .memory
         .iter()
-        .filter(any)
+        .filter(|m| matches!(m.contents, Contents::Open | Contents::Unknown) && !m.dynamic)
         .map(|m| m.name.clone())
         .collect();
     let launch = Launch {

@@ -238,12 +238,11 @@ impl TestReader<'_, '_> {
             let mut specials = special_registers(at);
             let mut regs = regs.clone();
             if let Reading::Form = self.reading {
-                let register = |(name, value)| RegInit {
+                regs.extend(specials.drain(..).map(|(name, value)| RegInit {
                     name,
                     init: Init::Int(value),
                     span: Span::default(),
-                };
-                regs.extend(specials.drain(..).map(register));
+                }));
             }
             let name = format!("P{}", threads.len());
             threads.push(ThreadDraft {

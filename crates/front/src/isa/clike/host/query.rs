@@ -26,13 +26,15 @@ impl Lowering<'_, '_> {
         if !is_value(self.str(name)) {
             return None;
         }
-        let arg = |arg: &Tree| match &arg.kind {
-            ExprKind::Int(n, _) => Arg::Int(*n, arg.range.clone()),
-            ExprKind::Name => Arg::Names(vec![arg.range.clone()]),
-            ExprKind::AddressOf(_) => Arg::Address(arg.range.clone()),
-            _ => Arg::List(Vec::new(), arg.range.clone()),
-        };
-        let args = args.iter().map(arg).collect();
+        let args = args
+            .iter()
+            .map(|arg| match &arg.kind {
+                ExprKind::Int(n, _) => Arg::Int(*n, arg.range.clone()),
+                ExprKind::Name => Arg::Names(vec![arg.range.clone()]),
+                ExprKind::AddressOf(_) => Arg::Address(arg.range.clone()),
+                _ => Arg::List(Vec::new(), arg.range.clone()),
+            })
+            .collect();
         let call = HostCall {
             result: None,
             name: Some(name.clone()),

@@ -77,8 +77,7 @@ impl Machine<'_> {
         let mut left = std::mem::take(&mut self.state);
         let from = before.lines.len();
         let (lines, others) = (taken.lines.split_off(from), left.lines.split_off(from));
-        let calls = |lines: &[HostLine]| lines.iter().any(|line| line.calls);
-        let silent = [&lines, &others].map(|lines| !calls(lines));
+        let silent = [&lines, &others].map(|lines| !lines.iter().any(|line| line.calls));
         let ends = [&first, &second].map(|flow| self.ends(flow));
         let made = |state: &HostState| {
             state.memory.len() + state.streams.len() + state.events.len() + state.threads.len()

@@ -45,14 +45,16 @@ impl<'a> HostCode<'a> {
     ) -> Option<HostCode<'a>> {
         let (text, items) = unit.parts();
         items.iter().find(|item| is_function(item, "main"))?;
-        let name = |item: &Item| Some(text.as_str()[item.kernel.clone()?].to_owned());
         let mut code = HostCode {
             text,
             file,
             items,
             types: HashMap::new(),
             functions: RefCell::default(),
-            kernels: items.iter().filter_map(name).collect(),
+            kernels: items
+                .iter()
+                .filter_map(|item| Some(text.as_str()[item.kernel.clone()?].to_owned()))
+                .collect(),
             addressed: addressed(text.as_str()),
             per_thread: file
                 .text
@@ -113,37 +115,44 @@ impl<'a> HostCode<'a> {
 
     /// The variables of the file that are the host's, as far as they can be read.
     pub(super) fn variables(&self) -> Vec<Vec<HostDeclared>> {
-        let is_variable = |item: &&Item| item.kernel.is_none() && !item.is_function;
         let own = |item: &&Item| {
             let text = &self.text.as_str()[item.range.clone()];
             !OF_DEVICE.iter().any(|word| text.contains(word))
         };
-        let all = self.items.iter().filter(is_variable).filter(own);
-        let read = |item: &Item| {
+        let all = self
+            .items
+            .iter()
+            .filter(|item| item.kernel.is_none() && !item.is_function)
+            .filter(own);
+        all.filter_map(|item| {
             let mut parser = self.parser(item.range.clone()).ok()?;
             match parser.declares() {
                 true => parser.declaration().ok(),
                 false => None,
             }
-        };
-        all.filter_map(read).collect()
+        })
+        .collect()
     }
 
     /// The text of a kernel.
     pub(super) fn kernel_text(&self, name: &str) -> Option<&str> {
         let text = self.text.as_str();
-        let is_it = |item: &&Item| item.kernel.clone().is_some_and(|k| &text[k] == name);
-        let item = self.items.iter().find(is_it)?;
+        let item = self
+            .items
+            .iter()
+            .find(|item| item.kernel.clone().is_some_and(|k| &text[k] == name))?;
         Some(&text[item.range.clone()])
     }
 
     /// The names of the device's variables.
     pub(super) fn device_names(&self) -> impl Iterator<Item = &String> {
-        let own = |item: &&Item| {
-            let text = &self.text.as_str()[item.range.clone()];
-            !item.is_function && OF_DEVICE.iter().any(|word| text.contains(word))
-        };
-        self.items.iter().filter(own).flat_map(|item| &item.names)
+        self.items
+            .iter()
+            .filter(|item| {
+                let text = &self.text.as_str()[item.range.clone()];
+                !item.is_function && OF_DEVICE.iter().any(|word| text.contains(word))
+            })
+            .flat_map(|item| &item.names)
     }
 
     /// Variables of the device, by name.

@@ -217,8 +217,7 @@ impl Machine<'_> {
 /// The names among the operands of a call.
 fn operands(text: &str) -> Vec<&str> {
     let open = text.find("<<<").or_else(|| text.find('(')).unwrap_or(0);
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let all = text[open..].split(|c: char| !word(c));
+    let all = text[open..].split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     all.filter(|part| part.starts_with(|c: char| !c.is_ascii_digit()))
         .collect()
 }

@@ -201,19 +201,22 @@ impl HostCode<'_> {
     }
 
     fn kernel(&self, of: &KernelUse) -> ProgramKernel {
-        let argument = |value: &HostValue| match value {
-            HostValue::Float(value, _) => ProgramArgument::Float(*value),
-            HostValue::Int(value, _) => ProgramArgument::Number(*value),
-            HostValue::Pointer(p) => {
-                ProgramArgument::Address(p.memory.map(|memory| (memory, p.offset)))
-            }
-            _ => ProgramArgument::Address(None),
-        };
         ProgramKernel {
             name: of.name.clone(),
             kernel: of.kernel,
             instance: of.instance.clone(),
-            arguments: of.arguments.iter().map(argument).collect(),
+            arguments: of
+                .arguments
+                .iter()
+                .map(|value| match value {
+                    HostValue::Float(value, _) => ProgramArgument::Float(*value),
+                    HostValue::Int(value, _) => ProgramArgument::Number(*value),
+                    HostValue::Pointer(p) => {
+                        ProgramArgument::Address(p.memory.map(|memory| (memory, p.offset)))
+                    }
+                    _ => ProgramArgument::Address(None),
+                })
+                .collect(),
             cooperative: of.cooperative,
             shared: of.shared as u64,
             span: self.text.span(of.range.clone()),
