@@ -406,7 +406,9 @@ fn confirmed(
         let answered = decide::answers(&unit, &both);
         defects.extend(answered.defects);
         for (question, line) in unit.questions.iter().zip(&answered.results) {
-            let said = |line: &AnswerLine| line.answer.verdict.word().to_owned();
+            fn said(line: &AnswerLine) -> String {
+                line.answer.verdict.word().to_owned()
+            }
             let kept = match goal_of(question) {
                 Some(Ask::Reachability { .. }) => said(line) == "forbidden",
                 Some(goal) => said(line) == goal.goal(),

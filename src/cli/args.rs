@@ -154,7 +154,9 @@ impl WithArg {
 
 /// `NAME=VALUE`
 pub(super) fn constant(text: &str) -> Result<(String, i64), String> {
-    let wrong = || "expected a name and a number, as in `--define N=16`".to_owned();
+    fn wrong() -> String {
+        "expected a name and a number, as in `--define N=16`".to_owned()
+    }
     let (name, value) = text.split_once('=').ok_or_else(wrong)?;
     let value = value.trim().parse().map_err(|_| wrong())?;
     Ok((name.trim().to_owned(), value))

@@ -92,10 +92,10 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
                     .iter()
                     .flat_map(|c| &c.lines)
                     .any(|line| line.status().fails());
-            let undecided = |c: &Column| {
+            fn undecided(c: &Column) -> bool {
                 let verdict = c.lines.first().map(|line| &line.answer.verdict);
                 verdict.is_none_or(|v| v.reason().is_some())
-            };
+            }
             run.events.undecided |= comparison.columns.iter().any(undecided)
                 || comparison
                     .findings

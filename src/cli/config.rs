@@ -155,7 +155,9 @@ fn text(value: &DeValue<'_>) -> Result<String, String> {
 }
 
 fn texts(value: &DeValue<'_>) -> Result<Vec<String>, String> {
-    let expected = || "expected a list of texts, as in [\"a\", \"b\"]".to_owned();
+    fn expected() -> String {
+        "expected a list of texts, as in [\"a\", \"b\"]".to_owned()
+    }
     value
         .as_array()
         .ok_or_else(expected)?

@@ -409,17 +409,19 @@ fn spent(answer: Answer, settings: &Settings) -> Answer {
 
 /// Whether everything about an answer was decided.
 fn is_settled(answer: &Answer) -> bool {
-    let open = |fault: &Fault| matches!(fault.remedy, Some(Remedy::Undecided(_)));
+    fn open(fault: &Fault) -> bool {
+        matches!(fault.remedy, Some(Remedy::Undecided(_)))
+    }
     let definedness = match &answer.definedness {
         Some(Definedness::Undecided(_)) => false,
         Some(Definedness::Undefined(fault)) => !open(fault),
         Some(Definedness::Defined) | None => true,
     };
-    let needs = |e: &Explanation| {
+    fn needs(e: &Explanation) -> bool {
         e.needs
             .as_ref()
             .is_none_or(|needs| needs.given_up.is_none())
-    };
+    }
     let explained = answer
         .explanation
         .as_deref()
@@ -512,7 +514,9 @@ fn try_runs(
     settings: &Settings,
     left: Option<Duration>,
 ) {
-    let too_large = |reason: &Reason| reason.is_size() || *reason == Reason::Time;
+    fn too_large(reason: &Reason) -> bool {
+        reason.is_size() || *reason == Reason::Time
+    }
     if !answer.verdict.reason().is_some_and(too_large) || stop::requested().is_some() {
         return;
     }

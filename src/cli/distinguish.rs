@@ -162,11 +162,11 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
     }
     for way in ways {
         let within = search(&mut run, args, way, &alphabet, Gaps::Within)?;
-        let relation = |d: &Distinction| {
+        fn relation(d: &Distinction) -> Option<Relation> {
             d.found
                 .first()
                 .and_then(|p| Some(p.comparison.findings.first()?.relation))
-        };
+        }
         let known = within
             .as_ref()
             .is_some_and(|d| relation(d) == Some(Relation::KnownGap));
@@ -304,12 +304,12 @@ fn sides(
     let mut catalogue = Catalogue::new(question.prelude.clone());
     // A file without a statement counts as the model that its name begins with, like a shipped
     // model.
-    let of_name = |name: &String| {
+    fn of_name(name: &String) -> Option<Dialect> {
         let stem = std::path::Path::new(name)
             .file_stem()
             .map(|s| s.to_string_lossy().into_owned());
         Dialect::of_model(&stem.unwrap_or_default())
-    };
+    }
     let of = names.each_ref().map(|name| {
         let shipped = catalogue.kind(name) == NameKind::Shipped;
         catalogue

@@ -231,7 +231,9 @@ pub(super) fn in_place_of(
     question: &Question,
     exact: verdict::Answer,
 ) -> verdict::Answer {
-    let given_up = |reason: &Reason| reason.is_size() || *reason == Reason::Time;
+    fn given_up(reason: &Reason) -> bool {
+        reason.is_size() || *reason == Reason::Time
+    }
     let test = unit.source;
     let is_open = exact.verdict.reason().is_some_and(given_up) && exact.defect.is_none();
     let asked = matches!(question.ask, Ask::Race | Ask::Divergence) && test.launch.is_none();
@@ -465,21 +467,25 @@ pub(super) fn check(args: &CheckArgs, launch: LaunchArg, terminal: &Terminal) ->
 /// Whether the questions are about races and barriers alone, of kernels in TOML that have too many
 /// threads for the exact engines.
 pub(super) fn is_too_large(args: &CheckArgs) -> bool {
-    let of_pairs = |name: &String| ["race", "divergence"].contains(&name.as_str());
+    fn of_pairs(name: &String) -> bool {
+        ["race", "divergence"].contains(&name.as_str())
+    }
     let asked = !args.property.is_empty() && args.property.iter().all(of_pairs);
     if !asked || !parametric::solver::IS_THERE || !args.question.models.is_empty() {
         return false;
     }
     let found = paths::discover(&args.paths, &mut Vec::new());
-    let is_large = |form: &Form| form.range.count().is_none_or(|n| n > MAX_THREADS as u64);
-    let are_large = |found: &paths::Found| {
+    fn is_large(form: &Form) -> bool {
+        form.range.count().is_none_or(|n| n > MAX_THREADS as u64)
+    }
+    fn are_large(found: &paths::Found) -> bool {
         let Some(path) = found.file.as_ref().filter(|path| path.is_file()) else {
             return false;
         };
         let all = file::read(path, file::LARGEST).ok();
         let all = all.and_then(|bytes| forms(&path.to_string_lossy(), &bytes).ok());
         all.is_some_and(|all| !all.is_empty() && all.iter().all(is_large))
-    };
+    }
     !found.is_empty() && found.iter().all(are_large)
 }
 
@@ -628,7 +634,9 @@ fn sentence(path: &str, form: &Form, property: Property, answer: &Answer) -> Str
 
 /// An answer as an object, with its keys in the order of all answers.
 fn object(path: &str, form: &Form, property: Property, answer: &Answer) -> String {
-    let text = |s: &str| serde_json::Value::from(s).to_string();
+    fn text(s: &str) -> String {
+        serde_json::Value::from(s).to_string()
+    }
     let mut object = format!(
         "{{\"path\":{},\"test\":{},\"property\":\"{}\",\"verdict\":\"{}\",\"expected\":null,\
          \"engine\":\"parametric\"",
@@ -637,10 +645,10 @@ fn object(path: &str, form: &Form, property: Property, answer: &Answer) -> Strin
         word(property),
         verdict(property, answer)
     );
-    let lines = |apart: &parametric::decide::Apart| {
+    fn lines(apart: &parametric::decide::Apart) -> String {
         let [a, b] = &apart.lines;
         format!(",\"lines\":[{},{}]", a.number, b.number)
-    };
+    }
     object.push_str(&match answer {
         Answer::Never { proved, assumed } => {
             let assumed = serde_json::Value::from(assumed.to_vec()).to_string();

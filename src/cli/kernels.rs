@@ -47,7 +47,9 @@ pub(super) fn mistaken_reads(
     if question.property() != Property::Race || answer.verdict != Verdict::RaceFree {
         return Vec::new();
     }
-    let object = |memory: &str| memory.split(['[', '.']).next().unwrap_or("").to_owned();
+    fn object(memory: &str) -> String {
+        memory.split(['[', '.']).next().unwrap_or("").to_owned()
+    }
     let mine = reads
         .iter()
         .filter(|read| !launch.inputs.contains(&object(&read.memory)));
@@ -170,7 +172,9 @@ impl Told<'_> {
         };
         // The answer has an execution of this pair.
         if let Some(own) = first.and_then(pair_of) {
-            let lines = |pair: &RacingPair| pair.events.each_ref().map(|e| e.event.line.number);
+            fn lines(pair: &RacingPair) -> [u32; 2] {
+                pair.events.each_ref().map(|e| e.event.line.number)
+            }
             match pairs.iter().position(|pair| lines(pair) == lines(&own)) {
                 Some(at) => {
                     pairs.remove(at);
@@ -570,7 +574,9 @@ fn turn(event: &FaultEvent, witness: Option<&Witness>) -> String {
     };
     let kind = event.event.action.chars().next();
     let same = |e: &verdict::WitnessEvent| {
-        let place = |e: &verdict::WitnessEvent| e.action.split(" = ").next().map(str::to_owned);
+        fn place(e: &verdict::WitnessEvent) -> Option<String> {
+            e.action.split(" = ").next().map(str::to_owned)
+        }
         let whole = (e.thread, &e.line, &e.text)
             == (event.event.thread, &event.event.line, &event.event.text);
         whole && e.action.chars().next() == kind && place(e) == place(&event.event)

@@ -202,8 +202,12 @@ impl Agents<'_> {
         }
         let kinds = lanes.map(|lane| lane.map(|lane| self.host.lane(lane).kind));
         let names = lanes.map(|lane| lane.map_or(String::new(), |lane| self.lane(lane)));
-        let free = |kind: Option<LaneKind>| kind == Some(LaneKind::Stream { blocking: false });
-        let null = |kind: Option<LaneKind>| kind == Some(LaneKind::Null);
+        fn free(kind: Option<LaneKind>) -> bool {
+            kind == Some(LaneKind::Stream { blocking: false })
+        }
+        fn null(kind: Option<LaneKind>) -> bool {
+            kind == Some(LaneKind::Null)
+        }
         if (null(kinds[0]) && free(kinds[1])) || (free(kinds[0]) && null(kinds[1])) {
             return format!(
                 "nothing orders {} and {}: a non-blocking stream does not synchronize with the \
@@ -344,7 +348,9 @@ fn first_word(text: &str) -> &str {
 
 /// The identifier that a text ends with.
 fn last_word(text: &str) -> Option<&str> {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    fn is_word(c: char) -> bool {
+        c.is_ascii_alphanumeric() || c == '_'
+    }
     let text = text.trim_end();
     let start = text.rfind(|c: char| !is_word(c)).map_or(0, |at| at + 1);
     Some(&text[start..]).filter(|word| !word.is_empty())

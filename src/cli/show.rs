@@ -175,7 +175,9 @@ fn lowered(
             known => plain.help(format!("name one with `--mapping`: {}", known.join(", "))),
         }));
     };
-    let cannot = |why: &str| Box::new(Diagnostic::plain("cannot-lower", why.to_owned()));
+    fn cannot(why: &str) -> Box<Diagnostic> {
+        Box::new(Diagnostic::plain("cannot-lower", why.to_owned()))
+    }
     let spelled = mapping.spelled(test).map_err(|why| cannot(&why))?;
     let text = seams::to_toml(&spelled)?;
     // A text that cannot be read back is a defect.

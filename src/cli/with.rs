@@ -61,7 +61,9 @@ fn compiled(
     (with, kind): (CompiledWith, SourceKind),
 ) -> Result<TestFile, Vec<Diagnostic>> {
     let word = word_of(with);
-    let wrong = |message: String| Diagnostic::plain("compiler", message);
+    fn wrong(message: String) -> Diagnostic {
+        Diagnostic::plain("compiler", message)
+    }
     let Some(path) = installed(with) else {
         let d = wrong(format!(
             "there is no {word} here: `--with {word}` has nothing to run"
@@ -137,7 +139,9 @@ fn suggested(mut wrong: Vec<Diagnostic>, kind: Option<SourceKind>) -> Vec<Diagno
         Some(SourceKind::Cuda) => CompiledWith::Nvcc,
         _ => return wrong,
     };
-    let unread = |d: &&mut Diagnostic| d.severity == Severity::Error && UNREAD.contains(&d.id);
+    fn unread(d: &&mut Diagnostic) -> bool {
+        d.severity == Severity::Error && UNREAD.contains(&d.id)
+    }
     if let Some(last) = wrong.iter_mut().rev().find(unread)
         && installed(with).is_some()
     {

@@ -198,7 +198,7 @@ impl CompilerReport {
 /// The mapping with its compare-exchange rows for exchanges: the code of a successful
 /// compare-exchange.
 pub fn as_exchanges(mapping: &Mapping) -> Mapping {
-    let exchange = |row: &MappingRow| {
+    fn exchange(row: &MappingRow) -> MappingRow {
         let steps = row
             .steps
             .iter()
@@ -212,7 +212,7 @@ pub fn as_exchanges(mapping: &Mapping) -> Mapping {
             steps,
             ..row.clone()
         }
-    };
+    }
     let of_compares: Vec<MappingRow> = mapping
         .rows
         .iter()

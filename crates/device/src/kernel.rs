@@ -206,7 +206,9 @@ pub(crate) fn slots(test: &LitmusTest, shape: &KernelShape) -> usize {
 
 /// The instructions at which a thread meets others: barriers, and handovers of values.
 fn marks(thread: &Thread) -> Vec<usize> {
-    let meets = |op: &Op| op.barrier().is_some() || matches!(op, Op::Give { .. });
+    fn meets(op: &Op) -> bool {
+        op.barrier().is_some() || matches!(op, Op::Give { .. })
+    }
     thread
         .code
         .iter()
@@ -285,9 +287,9 @@ impl WorkGroup<'_> {
         for &t in self.threads {
             let code = &self.thread(t).code;
             let marks = marks(self.thread(t));
-            let jumps = |(from, to): (usize, usize), mark: usize| {
+            fn jumps((from, to): (usize, usize), mark: usize) -> bool {
                 from.min(to) <= mark && mark < from.max(to)
-            };
+            }
             for (at, instr) in code.iter().enumerate() {
                 if instr
                     .op

@@ -297,7 +297,9 @@ pub(crate) struct InstanceLayout<'s> {
 impl<'s> InstanceLayout<'s> {
     pub(crate) fn new(shape: &'s KernelShape, drawn: &'s LaunchDraw) -> InstanceLayout<'s> {
         let all = u64::from(drawn.teams) * u64::from(drawn.instances);
-        let aligned = |bytes: u64, to: u64| bytes.max(1).div_ceil(to) * to;
+        fn aligned(bytes: u64, to: u64) -> u64 {
+            bytes.max(1).div_ceil(to) * to
+        }
         let mut places = Vec::new();
         let bytes = if drawn.together {
             let mut within = 0;

@@ -141,7 +141,9 @@ pub fn faults(
         })
     };
     let left_open = seen.iter().any(|h| !h.kind.is_undefined());
-    let verdict = |answer: &Option<Answer>| answer.as_ref().map(|a| a.verdict.clone());
+    fn verdict(answer: &Option<Answer>) -> Option<Verdict> {
+        answer.as_ref().map(|a| a.verdict.clone())
+    }
     let broken = [
         (
             observed(true) && verdict(&race) == Some(Verdict::RaceFree),
@@ -268,7 +270,7 @@ pub fn hold(
     let named = name(test, observation);
     let accesses = accesses(test, limits.bound_of(test));
     if accesses > MAX_ACCESSES {
-        let observed = |(state, seen): (State, RunOutcome)| {
+        fn observed((state, seen): (State, RunOutcome)) -> ObservedOutcome {
             let (count, schedule) = (seen.count, seen.schedule);
             ObservedOutcome {
                 state,
@@ -277,7 +279,7 @@ pub fn hold(
                 reason: None,
                 schedule,
             }
-        };
+        }
         let observed = named.into_iter().map(observed).collect();
         return ModelComparison {
             observed,

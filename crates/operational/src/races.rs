@@ -218,7 +218,9 @@ fn proved(
     options: &RunOptions,
     (effect, schedule, deadline): (TestEffect, &Recorded, Instant),
 ) -> Result<Fault, String> {
-    let left_out = |why: &str| format!("the model was not asked about the run: {why}");
+    fn left_out(why: &str) -> String {
+        format!("the model was not asked about the run: {why}")
+    }
     if options.memory.knows_races() {
         return Err(left_out(
             "the memory of a source language has no order of all writes",

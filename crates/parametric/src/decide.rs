@@ -288,10 +288,12 @@ fn reach_no_further(program: &Program, behaviour: &mut Behaviour) {
 
 impl Proof<'_> {
     fn decide(mut self, property: Property, sizes: Sizes) -> Answer {
-        let undecided = |reason: String| Answer::Undecided {
-            reason,
-            apart: None,
-        };
+        fn undecided(reason: String) -> Answer {
+            Answer::Undecided {
+                reason,
+                apart: None,
+            }
+        }
         if self.kernel.form.range.remainder().is_some() && sizes != Sizes::ANY {
             return undecided("the last work-group is smaller than the others".into());
         }

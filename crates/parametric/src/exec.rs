@@ -239,14 +239,16 @@ pub fn behaviour(program: &Program, regs: Vec<Term>, terms: &mut Terms) -> Behav
 
 /// The masks of barriers of a warp that are constants.
 fn masks(program: &Program, code: &[Instr]) -> Vec<u32> {
-    let of_warp = |instr: &Instr| match &instr.op {
-        Op::Barrier(barrier) if barrier.domain == Scope::Warp => match &barrier.lanes {
-            None => Some(u32::MAX),
-            Some(Expr::Const(mask)) => Some(*mask as u32),
-            Some(_) => None,
-        },
-        _ => None,
-    };
+    fn of_warp(instr: &Instr) -> Option<u32> {
+        match &instr.op {
+            Op::Barrier(barrier) if barrier.domain == Scope::Warp => match &barrier.lanes {
+                None => Some(u32::MAX),
+                Some(Expr::Const(mask)) => Some(*mask as u32),
+                Some(_) => None,
+            },
+            _ => None,
+        }
+    }
     // A sub-group of OpenCL has a size that the program does not know.
     if !has_warps(program) {
         return Vec::new();
@@ -334,10 +336,12 @@ impl Exec<'_> {
     /// Two ways to a place as one.
     fn merged(&mut self, a: Option<State>, b: State) -> State {
         let Some(a) = a else { return b };
-        let parts = |terms: &Terms, t: Term| match terms.node(t) {
-            Node::And(all) => all.clone(),
-            _ => vec![t],
-        };
+        fn parts(terms: &Terms, t: Term) -> Vec<Term> {
+            match terms.node(t) {
+                Node::And(all) => all.clone(),
+                _ => vec![t],
+            }
+        }
         let others = parts(self.terms, b.guard);
         let own: Vec<Term> = parts(self.terms, a.guard)
             .into_iter()

@@ -452,10 +452,10 @@ impl Integers<'_> {
             return *known;
         }
         let own = self.terms.range(t);
-        let within = |ty: Ty, r: (i128, i128)| {
+        fn within(ty: Ty, r: (i128, i128)) -> (i128, i128) {
             let of = range_of(ty);
             (r.0.clamp(of.0, of.1), r.1.clamp(of.0, of.1))
-        };
+        }
         let range = match self.terms.node(t).clone() {
             Node::Cast(ty, a) if self.keeps(ty, a) => within(ty, self.range(a)),
             Node::Bin(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), ty, a, b) => {
@@ -480,7 +480,9 @@ impl Integers<'_> {
     /// with the complement of a number.
     fn wraps(&self, op: BinOp, ty: Ty, [a, b]: [(i128, i128); 2]) -> bool {
         let huge = |r: (i128, i128)| r.0 == r.1 && r.0 > range_of(ty).1 / 2;
-        let negative = |r: (i128, i128)| r.0 < 0;
+        fn negative(r: (i128, i128)) -> bool {
+            r.0 < 0
+        }
         match op {
             _ if ty.signed => ty.bits < 32,
             BinOp::Sub => true,

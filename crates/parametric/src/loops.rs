@@ -106,7 +106,9 @@ impl Exec<'_> {
         if code.iter().any(|instr| instr.op.barrier().is_some()) {
             all.extend(self.of_warps());
         }
-        let counts = |instr: &Instr| instr.op.has_any(&[Tag::CommitGroup, Tag::WaitGroup]);
+        fn counts(instr: &Instr) -> bool {
+            instr.op.has_any(&[Tag::CommitGroup, Tag::WaitGroup])
+        }
         if code.iter().any(counts) {
             let counters = [Counter::Groups, Counter::Complete];
             all.extend(counters.map(|counter| self.counter(counter)));
@@ -429,7 +431,9 @@ impl Exec<'_> {
         by: Term,
     ) -> Option<Term> {
         let k = shape.iteration;
-        let power = |v: i64| (v > 0 && v & (v - 1) == 0).then(|| i64::from(v.trailing_zeros()));
+        fn power(v: i64) -> Option<i64> {
+            (v > 0 && v & (v - 1) == 0).then(|| i64::from(v.trailing_zeros()))
+        }
         let amount = self.terms.constant(by);
         let (shift, times) = match op {
             BinOp::Add | BinOp::Sub => {

@@ -84,10 +84,10 @@ fn launches(kernel: Kernel<'_>, sizes: Sizes) -> Vec<Sizes> {
         ..Sizes::given(kernel.form)
     };
     // A launch that is given may be tried smaller, but not larger.
-    let within = |[tried, of]: [&[Option<u64>; 3]; 2]| {
+    fn within([tried, of]: [&[Option<u64>; 3]; 2]) -> bool {
         let mut pairs = tried.iter().zip(of);
         pairs.all(|(n, most)| n.zip(*most).is_none_or(|(n, most)| n <= most))
-    };
+    }
     all.retain(|tried| within([&tried.block, &sizes.block]) && within([&tried.grid, &sizes.grid]));
     let block: u64 = given.block.iter().flatten().product();
     if block <= 256 {
@@ -152,7 +152,9 @@ pub(crate) fn replay(
             Ok(found) => match found.answer.verdict.reason() {
                 Some(reason) => why = format!("a small launch is undecided: {reason}"),
                 None => {
-                    let count = |all: [Option<u64>; 3]| all.iter().flatten().product::<u64>();
+                    fn count(all: [Option<u64>; 3]) -> u64 {
+                        all.iter().flatten().product::<u64>()
+                    }
                     let size = [count(sizes.grid), count(sizes.block)];
                     tried = Some(tried.map_or(size, |[b, t]| [b.max(size[0]), t.max(size[1])]));
                 }
@@ -244,7 +246,9 @@ fn meeting(
     let mut found = None;
     for (mut question, object) in questions {
         let places = question.places.clone();
-        let of_thread = |name: &str| name.starts_with("thread ") || name.starts_with("block ");
+        fn of_thread(name: &str) -> bool {
+            name.starts_with("thread ") || name.starts_with("block ")
+        }
         if let Some(most) = most {
             // Blocks lie further apart than threads, and with them what they access.
             let of_blocks = i64::from(apart.together == Together::Grid);

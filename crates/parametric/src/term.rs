@@ -460,10 +460,12 @@ impl Terms {
                 None => kept.push(t),
             }
         }
-        let parts = |s: &Terms, t: Term| match s.node(t) {
-            Node::And(all) => all.clone(),
-            _ => vec![t],
-        };
+        fn parts(s: &Terms, t: Term) -> Vec<Term> {
+            match s.node(t) {
+                Node::And(all) => all.clone(),
+                _ => vec![t],
+            }
+        }
         match kept[..] {
             [] => self.int(0),
             [one] => one,
@@ -659,15 +661,17 @@ fn fitted(ty: Ty, range: (i128, i128)) -> (i128, i128) {
 
 /// The range of an operation on numbers that never leave their type.
 pub fn exact(op: BinOp, [a, b]: [(i128, i128); 2]) -> Option<(i128, i128)> {
-    let of = |all: [i128; 4]| {
+    fn of(all: [i128; 4]) -> Option<(i128, i128)> {
         let (least, most) = (all.iter().min(), all.iter().max());
         least.copied().zip(most.copied())
-    };
+    }
     match op {
         BinOp::Add => Some((a.0 + b.0, a.1 + b.1)),
         BinOp::Sub => Some((a.0 - b.1, a.1 - b.0)),
         BinOp::Mul => {
-            let times = |x: i128, y: i128| x.saturating_mul(y);
+            fn times(x: i128, y: i128) -> i128 {
+                x.saturating_mul(y)
+            }
             of([
                 times(a.0, b.0),
                 times(a.0, b.1),
@@ -684,7 +688,9 @@ pub fn exact(op: BinOp, [a, b]: [(i128, i128); 2]) -> Option<(i128, i128)> {
             Some((0, (1i128 << bits) - 1))
         }
         BinOp::Shr if a.0 >= 0 && b.0 >= 0 => {
-            let by = |n: i128| n.min(100) as u32;
+            fn by(n: i128) -> u32 {
+                n.min(100) as u32
+            }
             Some((a.0 >> by(b.1), a.1 >> by(b.0)))
         }
         BinOp::Shl if a.0 >= 0 && b.0 >= 0 && b.1 < 40 && a.1 < (1 << 64) => {

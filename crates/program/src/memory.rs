@@ -424,7 +424,9 @@ impl Memory {
 }
 
 fn addresses_are_values(program: &Program) -> bool {
-    let is_address = |i: &Init| matches!(i, Init::Address { .. });
+    fn is_address(i: &Init) -> bool {
+        matches!(i, Init::Address { .. })
+    }
     program.locations.iter().any(
         |l| matches!(&l.kind, LocationKind::Object { init, .. } if init.iter().any(is_address)),
     ) || program.threads.iter().any(|t| {

@@ -129,7 +129,9 @@ fn common_count(
     if counts.contains(&None) && counts.contains(&Some(group)) {
         return Ok(group);
     }
-    let of = |count: Option<i64>| count.map_or("all threads".into(), |c| format!("{c} threads"));
+    fn of(count: Option<i64>) -> String {
+        count.map_or("all threads".into(), |c| format!("{c} threads"))
+    }
     Err(StepHalt::Fault {
         kind: FaultKind::Barrier,
         thread: at.thread,

@@ -39,10 +39,10 @@ pub(super) fn regroup(test: &LitmusTest, size: Option<u32>) -> Result<Option<Lit
         changed |= thread.place.warp != warp;
         thread.place.warp = warp;
     }
-    let of_warps = |op: &Op, text: &str| {
+    fn of_warps(op: &Op, text: &str) -> bool {
         op.barrier().is_some_and(|b| b.domain == Scope::Warp)
             || OF_WARPS.iter().any(|r| text.contains(r))
-    };
+    }
     let mut all = test.program.threads.iter().flat_map(|t| &t.code);
     match all.find(|i| changed && of_warps(&i.op, &i.text)) {
         Some(i) => Err(format!(
@@ -57,7 +57,9 @@ pub(super) fn regroup(test: &LitmusTest, size: Option<u32>) -> Result<Option<Lit
 /// The test with cooperative launches, if the options ask for them and it has others; `None` if it
 /// does not change.
 pub fn cooperative(test: &LitmusTest, launch: &Launch) -> Option<LitmusTest> {
-    let others = |t: &Thread| t.place.launched && !t.place.cooperative;
+    fn others(t: &Thread) -> bool {
+        t.place.launched && !t.place.cooperative
+    }
     if !launch.cooperative || !test.program.threads.iter().any(others) {
         return None;
     }

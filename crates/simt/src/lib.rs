@@ -399,7 +399,9 @@ fn runnable(test: &LitmusTest, options: &RunOptions) -> Result<(), String> {
         "tearing",
     ];
     // `same-value` is about races, not about memory.
-    let other = |o: &(&str, &str)| !READINGS.contains(&o.0) && o.0 != "same-value";
+    fn other(o: &(&str, &str)) -> bool {
+        !READINGS.contains(&o.0) && o.0 != "same-value"
+    }
     match test
         .options
         .iter()

@@ -186,10 +186,10 @@ impl Code {
                 .enumerate()
                 .any(|(at, i)| i.op.target().is_some_and(|to| (to..=at).contains(&pc)))
         };
-        let instance = |i: &Instr| {
+        fn instance(i: &Instr) -> bool {
             i.op.barrier()
                 .is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }))
-        };
+        }
         if let Some((_, instr)) = thread
             .code
             .iter()

@@ -136,7 +136,9 @@ impl<'p> StepEffects<'p> {
 
     /// The thread, the instruction and the effect of an event; `None` if no line shows it.
     fn of(&self, event: &RunEvent) -> Option<(usize, Option<usize>, String)> {
-        let at = |s: &Spot, what: &str| Some((s.thread, Some(s.instr), what.to_owned()));
+        fn at(s: &Spot, what: &str) -> Option<(usize, Option<usize>, String)> {
+            Some((s.thread, Some(s.instr), what.to_owned()))
+        }
         match event {
             RunEvent::Read {
                 thread,

@@ -151,7 +151,9 @@ pub(crate) fn needs(
         .flat_map(|((knob, &at), &top)| knob.needs(session.test(), top, at))
         .collect();
     // What is not there, or weak, has no scope to speak of.
-    let gone = |n: &Need| n.instead.is_empty() || n.instead == WEAK;
+    fn gone(n: &Need) -> bool {
+        n.instead.is_empty() || n.instead == WEAK
+    }
     let without: Vec<Need> = spare.iter().filter(|n| gone(n)).cloned().collect();
     spare.retain(|n| {
         gone(n)

@@ -713,7 +713,9 @@ impl<'t> Source<'t> {
             .iter()
             .position(|l| l.name == word)
             .map(|l| LocId(l as u16));
-        let is_word = |token: &str| token.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        fn is_word(token: &str) -> bool {
+            token.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        }
         if !is_word(word)
             || word.starts_with(char::is_numeric)
             || matches!(self.before(at, 1), "." | "->" | "::")
@@ -800,12 +802,12 @@ impl<'t> Source<'t> {
     /// Accesses as atomic ones; `None` if the type of an object has no name.
     fn atomic(&self, all: &[&Accessed], order: Order, scope: Option<Scope>) -> Option<Vec<Splice>> {
         // A stored value may hold another access.
-        let holds = |outer: &Accessed, inner: &Accessed| {
+        fn holds(outer: &Accessed, inner: &Accessed) -> bool {
             let value = outer.value.as_ref();
             value.is_some_and(|value| {
                 value.start <= inner.range.start && inner.range.end <= value.end
             })
-        };
+        }
         let mut splices = Vec::new();
         for one in all
             .iter()

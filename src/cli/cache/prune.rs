@@ -55,7 +55,9 @@ fn like(name: &str, build: &str) -> bool {
 
 /// The time of the last write into a folder or one of its shelves.
 fn last_write(folder: &Path) -> SystemTime {
-    let of = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+    fn of(path: &Path) -> Option<SystemTime> {
+        fs::metadata(path).and_then(|data| data.modified()).ok()
+    }
     let shelves = fs::read_dir(folder)
         .into_iter()
         .flatten()

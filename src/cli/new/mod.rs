@@ -43,7 +43,9 @@ fn create(args: &NewArgs) -> Result<String, Box<Diagnostic>> {
     let (folder, name) = place(&args.name)?;
     let path = folder.join(format!("{name}.toml"));
     let template = template(args)?;
-    let failed = |path: &Path, error: &io::Error| Box::new(cannot_write(path, error));
+    fn failed(path: &Path, error: &io::Error) -> Box<Diagnostic> {
+        Box::new(cannot_write(path, error))
+    }
     fs::create_dir_all(&folder).map_err(|e| failed(&folder, &e))?;
     let (schema, new_schema) = schema(&folder);
     let quoted = toml::Value::String(name).to_string();

@@ -22,7 +22,9 @@ pub struct Once {
 /// several types.
 pub(crate) fn once(test: &LitmusTest, shape: &KernelShape, size: usize) -> Option<Once> {
     let groups = shape.groups.len();
-    let list = |all: Vec<i64>| all.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    fn list(all: Vec<i64>) -> String {
+        all.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
+    }
     let mut args = vec![
         format!("meeting=meetings:u32[{}]=0", 4 * APART),
         format!("results=told:s64[{}]=0", shape.results.len()),
@@ -62,13 +64,13 @@ pub(crate) fn once(test: &LitmusTest, shape: &KernelShape, size: usize) -> Optio
         args.push(format!("stride{i}=0"));
     }
     // An object with one element has no index.
-    let element = |name: String, of: usize, at: usize| {
+    fn element(name: String, of: usize, at: usize) -> String {
         if of == 1 {
             name
         } else {
             format!("{name}[{at}]")
         }
-    };
+    }
     let word = |word: ResultWord| element("told".into(), shape.results.len(), shape.word(word));
     let place = |(i, observable): (usize, &Observable)| match *observable {
         Observable::Mem { loc, index, .. } if !shape.is_local(test.program.object(loc)) => {

@@ -126,10 +126,12 @@ fn seats(
         if all.iter().any(|warp| warp.len() > WARP) {
             return Err(unbuilt("a warp of more threads than it has lanes"));
         }
-        let of_warp = |op: &Op| match op {
-            Op::Barrier(barrier) => barrier.domain == Scope::Warp,
-            op => matches!(op, Op::Give { .. }),
-        };
+        fn of_warp(op: &Op) -> bool {
+            match op {
+                Op::Barrier(barrier) => barrier.domain == Scope::Warp,
+                op => matches!(op, Op::Give { .. }),
+            }
+        }
         if warps == WarpFill::Bare
             && all.len() > 1
             && group

@@ -56,9 +56,9 @@ pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
         };
         for id in ids {
             let device = device::Device::new(id);
-            let told = |text: opencl3::Result<String>| {
+            fn told(text: opencl3::Result<String>) -> String {
                 text.map(|t| t.trim().to_owned()).unwrap_or_default()
-            };
+            }
             let about = DeviceInfo {
                 runtime: Runtime::OpenCl,
                 number: all.len(),

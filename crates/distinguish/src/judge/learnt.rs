@@ -443,7 +443,9 @@ fn example(
         e.reads || e.writes
     }
     let both = accesses(a) && accesses(b);
-    let thread = |e: &LetterEvent, of: u8| (!e.is_initial()).then_some(of);
+    fn thread(e: &LetterEvent, of: u8) -> Option<u8> {
+        (!e.is_initial()).then_some(of)
+    }
     let initial = (a.is_initial(), b.is_initial());
     let in_one = || initial == (false, false) && letters.0 == letters.1 && one == both;
     let fits = match how {

@@ -71,7 +71,7 @@ impl BitWord {
     pub(super) fn apply(gates: &mut Gates, op: BinOp, ty: Ty, a: &BitWord, b: &BitWord) -> BitWord {
         let n = usize::from(ty.bits);
         let (x, y) = (&a.0[..n], &b.0[..n]);
-        let each = |gates: &mut Gates, of: fn(&mut Gates, Lit, Lit) -> Lit| -> Vec<Lit> {
+        let each = |gates: &mut Gates, of: fn(&mut Gates, Lit, Lit) -> Lit| {
             x.iter().zip(y).map(|(&x, &y)| of(gates, x, y)).collect()
         };
         let bits = match op {

@@ -405,7 +405,7 @@ impl Symbols {
 
     /// Converts the table into the locations of a program.
     pub fn into_locations(self) -> Vec<Location> {
-        let finish = |symbol: Symbol| {
+        fn finish(symbol: Symbol) -> Location {
             let kind = match symbol.kind {
                 SymbolKind::Alias { of, proxy } => LocationKind::Alias { of, proxy },
                 SymbolKind::Object(object) => {
@@ -444,7 +444,7 @@ impl Symbols {
                 also: symbol.also,
                 kind,
             }
-        };
+        }
         self.list.into_iter().map(finish).collect()
     }
 }

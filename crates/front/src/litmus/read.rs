@@ -75,13 +75,13 @@ impl FileKind {
             return FileKind::Source(SourceKind::Cuda);
         }
         // A test has keys from its first line on.
-        let is_key = |line: &str| {
+        fn is_key(line: &str) -> bool {
             let line = line.trim();
             line.starts_with('[')
                 || line
                     .split_once('=')
                     .is_some_and(|(key, _)| is_toml_key(key))
-        };
+        }
         let mut lines = text.lines().filter(|line| !is_remark(line));
         match lines.next() {
             Some(line) if !is_key(line) && !name.starts_with('<') => FileKind::Other,

@@ -449,7 +449,9 @@ impl<C: Default> HostProgress<C> {
 
     /// The conditions under which a call returns.
     fn returns(&self, host: &HostProgram, op: &HostOp) -> BTreeSet<HostCondition> {
-        let complete = |c: CommandId| HostCondition::Reached(c, CommandStage::Complete);
+        fn complete(c: CommandId) -> HostCondition {
+            HostCondition::Reached(c, CommandStage::Complete)
+        }
         let commands = |of: &dyn Fn(LaneId) -> bool| -> BTreeSet<HostCondition> {
             self.items
                 .iter()

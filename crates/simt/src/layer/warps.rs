@@ -96,10 +96,12 @@ impl LockstepWarps {
     }
 
     pub(super) fn start(&self, code: &Code, threads: &[ThreadState]) -> Vec<Warp> {
-        let whole = |w: &Vec<usize>| WarpFrame {
-            lanes: u64::MAX >> (64 - w.len()),
-            until: None,
-        };
+        fn whole(w: &Vec<usize>) -> WarpFrame {
+            WarpFrame {
+                lanes: u64::MAX >> (64 - w.len()),
+                until: None,
+            }
+        }
         let mut state: Vec<Warp> = self
             .warps
             .iter()

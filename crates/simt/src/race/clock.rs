@@ -145,7 +145,9 @@ impl AsyncFence {
     /// Whether it separates two accesses, by the option `async-fence`. A generic access of an
     /// asynchronous operation counts as one of any thread, which orders more.
     fn reaches(&self, code: &Code, first: ProxyAccess, next: ProxyAccess) -> bool {
-        let is_async = |access: ProxyAccess| access.proxy == Proxy::Async;
+        fn is_async(access: ProxyAccess) -> bool {
+            access.proxy == Proxy::Async
+        }
         let of_generic = |access: ProxyAccess| {
             code.agent(access.thread).is_some() || self.thread == access.thread
         };

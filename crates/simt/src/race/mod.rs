@@ -129,7 +129,9 @@ struct RacingAccesses {
 impl RacingAccesses {
     /// Whether another race is between the same threads and instructions, at the same location.
     fn is_at_the_same_places(&self, other: &RacingAccesses) -> bool {
-        let place = |p: &PastAccess| (p.touch.thread, p.touch.instr, p.touch.loc);
+        fn place(p: &PastAccess) -> (usize, usize, usize) {
+            (p.touch.thread, p.touch.instr, p.touch.loc)
+        }
         place(&self.first) == place(&other.first) && place(&self.second) == place(&other.second)
     }
 }
@@ -172,7 +174,9 @@ pub(super) fn explain(
     known: &mut Vec<Race>,
     late: &dyn Fn() -> bool,
 ) {
-    let at = |p: &PastAccess| (p.touch.thread, p.touch.instr);
+    fn at(p: &PastAccess) -> (usize, usize) {
+        (p.touch.thread, p.touch.instr)
+    }
     let found = |f: &RacingAccesses| {
         let (a, b) = (
             at(&f.first).min(at(&f.second)),
@@ -320,7 +324,9 @@ fn together(code: &Code, a: &Touch, b: &Touch) -> bool {
     if a.access.object.is_some() && b.access.object.is_some() {
         return true;
     }
-    let fit = |a: &Access, b: &Access| a.strong && b.strong && a.proxy == b.proxy;
+    fn fit(a: &Access, b: &Access) -> bool {
+        a.strong && b.strong && a.proxy == b.proxy
+    }
     fit(&a.access, &b.access) && code.mutual(a.thread, a.access.scope, b.thread, b.access.scope)
 }
 

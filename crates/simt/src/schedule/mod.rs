@@ -206,7 +206,9 @@ impl Observation {
         self.reason = self.reason.take().or(other.reason);
         self.events.extend(other.events);
         for new in other.hazards {
-            let key = |u: &ObservedHazard| (u.hazard.clone(), u.state.clone());
+            fn key(u: &ObservedHazard) -> (RunHazard, Option<Vec<i64>>) {
+                (u.hazard.clone(), u.state.clone())
+            }
             if let Err(at) = self.hazards.binary_search_by_key(&key(&new), key) {
                 self.hazards.insert(at, new);
             }

@@ -229,7 +229,9 @@ pub(super) fn choices(tests: &[&LitmusTest], costs: &Costs) -> (Vec<Choice>, u64
     all.retain(|choice| choice.costs.len() > 1);
     all.sort_by_key(Choice::key);
     // Instructions that the text has once cost once.
-    let at = |test: &LitmusTest| spots(&test.program).collect::<Vec<Spot>>();
+    fn at(test: &LitmusTest) -> Vec<(ThreadId, usize)> {
+        spots(&test.program).collect::<Vec<Spot>>()
+    }
     let mut by_span = BTreeMap::new();
     tests
         .iter()
@@ -310,12 +312,12 @@ fn body(op: &Op) -> String {
 
 /// Whether a change of the text makes another program of a test.
 pub(super) fn makes_another(test: &LitmusTest, splice: &Splice) -> bool {
-    let ops = |program: &Program| -> Vec<String> {
+    fn ops(program: &Program) -> Vec<String> {
         program
             .instrs()
             .map(|(thread, _, instr)| format!("{thread:?} {:?}", instr.op))
             .collect()
-    };
+    }
     respelled(test, std::slice::from_ref(splice))
         .is_none_or(|(new, _)| ops(&new.program) != ops(&test.program))
 }
@@ -585,7 +587,9 @@ fn spelled(test: &LitmusTest, source: &Source<'_>, scopes: &[Scope], costs: &Cos
             {
                 continue;
             }
-            let stand = |program: &Program, spot: &Spot| Stand::of(&instr(program, *spot).op);
+            fn stand(program: &Program, spot: &Spot) -> Stand {
+                Stand::of(&instr(program, *spot).op)
+            }
             let changed =
                 spots(program).filter(|spot| stand(program, spot) != stand(&new.program, spot));
             let changed: Vec<Spot> = changed.collect();

@@ -117,7 +117,9 @@ impl Costs {
     }
 
     fn entry(&mut self, key: &str) -> Option<&mut u64> {
-        let order = |name: &str| ORDERS.iter().position(|order| *order == name);
+        fn order(name: &str) -> Option<usize> {
+            ORDERS.iter().position(|order| *order == name)
+        }
         match key.split_once(' ') {
             None if key == "loop" => Some(&mut self.in_loops),
             None => (key == "call").then_some(&mut self.call),

@@ -217,7 +217,9 @@ pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
             .iter()
             .find(|word| word.1 == own)
             .map_or_else(|| row.scope_word(own), |word| word.0.clone());
-        let level = |(word, s): (String, Scope)| (Change::Scope(s), word);
+        fn level((word, s): (String, Scope)) -> (Change, String) {
+            (Change::Scope(s), word)
+        }
         let (below, above): (Vec<_>, Vec<_>) = words
             .into_iter()
             .filter(|s| s.1 != own)
@@ -356,7 +358,7 @@ pub fn barriers(around: &Around<'_>) -> Vec<Knob> {
 /// at another place.
 pub fn places(around: &Around<'_>) -> Vec<Knob> {
     let program = around.program;
-    let local = |l: &Location| {
+    fn local(l: &Location) -> bool {
         matches!(
             l.kind,
             LocationKind::Object {
@@ -364,7 +366,7 @@ pub fn places(around: &Around<'_>) -> Vec<Knob> {
                 ..
             }
         )
-    };
+    }
     let barrier = program.instrs().any(|(_, _, i)| i.op.barrier().is_some());
     if barrier || program.locations.iter().any(local) || around.row().levels.is_empty() {
         return Vec::new();
@@ -435,11 +437,11 @@ pub fn dependencies(
     value: &dyn Fn(Spot) -> Option<i64>,
     path: &dyn Fn(Spot) -> Option<bool>,
 ) -> Vec<Knob> {
-    let reads = |e: &Expr| {
+    fn reads(e: &Expr) -> bool {
         let mut any = false;
         e.registers(&mut |_| any = true);
         any
-    };
+    }
     spots(program)
         .filter_map(|spot| {
             let level = match &instr(program, spot).op {

@@ -188,13 +188,13 @@ pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Op
 /// A written instruction whose name takes the new words of the printed name; a compiler's names of
 /// registers and types stay. `None` if anything else differs.
 pub(super) fn respelt(there: &str, own: &str, new: &str) -> Option<String> {
-    let parts = |text: &str| {
+    fn parts(text: &str) -> (Vec<String>, String) {
         let (name, operands) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
         (
             name.split('.').map(str::to_owned).collect::<Vec<_>>(),
             operands.to_owned(),
         )
-    };
+    }
     let predicate = if there.starts_with('@') {
         there.find(char::is_whitespace)?
     } else {

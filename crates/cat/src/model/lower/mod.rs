@@ -595,13 +595,13 @@ fn drawn(files: &[Arc<SourceFile>]) -> Vec<(String, String)> {
 }
 
 fn wrong_arity(source: &Arc<SourceFile>, name: &Ident, wanted: usize, given: usize) -> Diagnostic {
-    let arguments = |n: usize| {
+    fn arguments(n: usize) -> String {
         if n == 1 {
             "1 argument".to_string()
         } else {
             format!("{n} arguments")
         }
-    };
+    }
     Diagnostic::error(
         "wrong-arity",
         source,

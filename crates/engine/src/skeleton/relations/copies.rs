@@ -46,7 +46,9 @@ fn pairs(sk: &Skeleton, holds: impl Fn(&Event, &Event) -> bool) -> Rel {
 /// Events before an operation starts. For a matrix operation, these are the events before a
 /// `wgmma.fence` in front of it.
 pub(crate) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    let of_matrices = |e: &Event| e.tags.has(Tag::Wgmma);
+    fn of_matrices(e: &Event) -> bool {
+        e.tags.has(Tag::Wgmma)
+    }
     let mut rel = BaseRel::fixed(pairs(sk, |a, b| begins(a, b) && !of_matrices(b)));
     for (i, j) in pairs(sk, |a, b| begins(a, b) && of_matrices(b)).iter() {
         let guards: Vec<Cond> = sk.events[i..j]
@@ -157,9 +159,9 @@ fn told(sk: &Skeleton, i: usize) -> Vec<usize> {
 /// Operations with the events that signal them: the operation that ends each and, for copies by
 /// `cp.async`, later arrivals.
 pub(crate) fn carries(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    let arrives = |e: &Event| {
+    fn arrives(e: &Event) -> bool {
         e.is_asynchronous() && e.tags.has(Tag::Mbarrier) && !e.tags.has(Tag::MbarrierBytes)
-    };
+    }
     let later = pairs(sk, |a, b| is_copy(a) && arrives(b));
     let mut rel = Rel::empty(sk.len());
     for i in (0..sk.len()).filter(|&i| is_copy(&sk.events[i])) {

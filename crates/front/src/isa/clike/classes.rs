@@ -155,13 +155,13 @@ pub fn initial(class: Class, count: i64) -> Result<i64, String> {
 
 /// The name of a class, and the count that gives its object this word.
 pub fn class_name(class: Class, element: &str, word: i64) -> (String, i64) {
-    let scope = |scope: Scope| {
+    fn scope(scope: Scope) -> String {
         let name = CUDA_SCOPES
             .iter()
             .find(|s| s.1 == scope)
             .map_or("thread_scope_system", |s| s.0);
         format!("cuda::{name}")
-    };
+    }
     match class {
         Class::Atomic(s) => (format!("cuda::atomic<{element}, {}>", scope(s)), word),
         Class::Flag => ("cuda::atomic_flag".to_string(), word),

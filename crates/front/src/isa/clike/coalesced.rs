@@ -33,10 +33,10 @@ impl Lowering<'_, '_> {
     /// stands between this place and the start, or a barrier of the block that none can have
     /// missed.
     pub(super) fn is_converged(&self) -> bool {
-        let gathers = |instr: &Instr| {
+        fn gathers(instr: &Instr) -> bool {
             let barrier = instr.op.barrier();
             barrier.is_some_and(|b| b.is_aligned() && b.action == BarrierAction::Sync)
-        };
+        }
         for instr in self.code.iter().rev() {
             if matches!(instr.op, Op::Branch { .. }) {
                 return false;

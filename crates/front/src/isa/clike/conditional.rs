@@ -191,12 +191,12 @@ fn at_least(op: &str, n: i64, c: i64) -> Option<i64> {
 }
 
 fn calculated(op: &str, a: i64, b: i64) -> Result<i64, String> {
-    let shift = |by: i64| {
+    fn shift(by: i64) -> Result<u32, String> {
         u32::try_from(by)
             .ok()
             .filter(|by| *by < 64)
             .ok_or("a shift by too much".to_string())
-    };
+    }
     Ok(match op {
         "|" => a | b,
         "^" => a ^ b,

@@ -47,8 +47,12 @@ pub(super) fn of_thread(
     }
     all.push(("warpSize", u64::from(warp)));
     // Ranks count with x fastest. Ranks in the grid count block after block.
-    let size = |shape: [u64; 3]| shape.iter().product::<u64>();
-    let linear = |at: [u64; 3], shape: [u64; 3]| at[0] + shape[0] * (at[1] + shape[1] * at[2]);
+    fn size(shape: [u64; 3]) -> u64 {
+        shape.iter().product::<u64>()
+    }
+    fn linear(at: [u64; 3], shape: [u64; 3]) -> u64 {
+        at[0] + shape[0] * (at[1] + shape[1] * at[2])
+    }
     let in_cluster = [0, 1, 2].map(|d| item.group[d] % cluster[d]);
     let clusters = [0, 1, 2].map(|d| range.groups()[d] / cluster[d]);
     let (rank, threads) = (range.local_linear_id(item), size(range.local()));

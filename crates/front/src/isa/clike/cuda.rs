@@ -206,7 +206,9 @@ impl Lowering<'_, '_> {
 
     /// Whether an expression names an object of a library class, or an atomic reference.
     pub(super) fn is_object(&self, tree: &Tree) -> bool {
-        let object = |of: &Qualified| matches!(of.ty, Type::Object(..));
+        fn object(of: &Qualified) -> bool {
+            matches!(of.ty, Type::Object(..))
+        }
         self.env.language.cpp
             && (matches!(self.binding(tree), Some(Binding::Atomic(_)))
                 || self.type_of_place(tree).as_ref().is_some_and(object))

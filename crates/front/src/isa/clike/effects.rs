@@ -417,14 +417,14 @@ impl Lowering<'_, '_> {
 
     /// The effects of reading the place that an expression names.
     pub(super) fn read_of(&self, tree: &Tree) -> Effects {
-        let of_memory = |of: &Qualified| {
+        fn of_memory(of: &Qualified) -> Effects {
             let acts = of.volatile || of.atomic;
             Effects {
                 plain: !acts,
                 acts,
                 ..Effects::default()
             }
-        };
+        }
         let word = self.str(&tree.range);
         if self.is_object(tree) {
             return Effects {

@@ -180,8 +180,12 @@ impl Lowering<'_, '_> {
             }
         }
         let word = bare(self.str(name));
-        let signed = |ty: &Type| ty.word().is_some_and(|ty| ty.signed);
-        let number = |ty: &Type| matches!(ty, Type::Int(_) | Type::Bool);
+        fn signed(ty: &Type) -> bool {
+            ty.word().is_some_and(|ty| ty.signed)
+        }
+        fn number(ty: &Type) -> bool {
+            matches!(ty, Type::Int(_) | Type::Bool)
+        }
         let holds = match (word.strip_suffix("_v").unwrap_or(word), types.as_slice()) {
             ("is_same", [a, b]) => a == b,
             ("is_integral", [a]) => number(&a.ty),
@@ -561,7 +565,9 @@ impl Lowering<'_, '_> {
                 ..self.truth(expr)
             };
         }
-        let pointer = |value: &Value| value.target().is_some();
+        fn pointer(value: &Value) -> bool {
+            value.target().is_some()
+        }
         let ty = match (a.ty.promoted(), b.ty.promoted()) {
             (Some(a), Some(b)) => common(a, b),
             _ if a.ty == b.ty && matches!(a.ty, Type::Enum(_)) => a.word(),

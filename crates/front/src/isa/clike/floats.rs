@@ -114,10 +114,12 @@ pub(super) fn not(truth: Expr) -> Expr {
 
 /// The common format of two operands, if one is of floating point and both are arithmetic.
 pub(super) fn common(a: &Type, b: &Type) -> Option<Format> {
-    let format = |ty: &Type| match ty {
-        Type::Float(format) => Some(*format),
-        _ => None,
-    };
+    fn format(ty: &Type) -> Option<Format> {
+        match ty {
+            Type::Float(format) => Some(*format),
+            _ => None,
+        }
+    }
     match (format(a), format(b)) {
         (Some(x), Some(y)) => Some(if x.bits >= y.bits { x } else { y }),
         (Some(x), None) => b.promoted().map(|_| x),

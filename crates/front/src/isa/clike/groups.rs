@@ -483,7 +483,7 @@ impl Lowering<'_, '_> {
             predicate.expr.into(),
             Expr::Const(0).into(),
         );
-        let half = |rmw: bool| {
+        fn half(rmw: bool) -> Access {
             let mut tags = Tags::of(&[Tag::Atomic, Tag::Relaxed, Tag::Object]);
             if rmw {
                 tags.insert(Tag::Rmw);
@@ -493,7 +493,7 @@ impl Lowering<'_, '_> {
                 scope: Some(Scope::Cta),
                 ty: Ty::S32,
             }
-        };
+        }
         let addr = Expr::Address(votes);
         let update = Update::Apply(BinOp::Add, counts);
         self.push(Op::Rmw {

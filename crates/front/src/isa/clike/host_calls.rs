@@ -63,11 +63,13 @@ const TYPES: &[&str] = &["cl_event", "cudaEvent_t", "clk_event_t", "queue_t"];
 /// Whether a statement of this module begins here.
 pub(super) fn begins(p: &Parser<'_, '_>) -> bool {
     let word = p.word();
-    let is_call = |word: &str| is_call(word) && !is_value(word) && !is_instruction(word);
-    let assigned = p.tokens.peek_at(1) == Tok::Punct("=") && is_call(p.word_at(2));
+    fn is_host_call(word: &str) -> bool {
+        is_call(word) && !is_value(word) && !is_instruction(word)
+    }
+    let assigned = p.tokens.peek_at(1) == Tok::Punct("=") && is_host_call(p.word_at(2));
     let launch = p.tokens.peek_at(1) == Tok::Punct("<<") && p.tokens.peek_at(2) == Tok::Punct("<");
     TYPES.contains(&word)
-        || (is_call(word) && p.tokens.peek_at(1) == Tok::Punct("("))
+        || (is_host_call(word) && p.tokens.peek_at(1) == Tok::Punct("("))
         || assigned
         || launch
 }

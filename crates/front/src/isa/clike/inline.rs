@@ -47,12 +47,12 @@ impl Lowering<'_, '_> {
                 _ => None,
             })
             .collect();
-        let executes = |stmt: &&Stmt| {
+        fn executes(stmt: &&Stmt) -> bool {
             !matches!(
                 stmt.kind,
                 StmtKind::Declare(_) | StmtKind::Function(_) | StmtKind::Empty
             )
-        };
+        }
         match kernels.as_slice() {
             [] => {
                 let functions = all
@@ -351,13 +351,13 @@ impl Lowering<'_, '_> {
     }
 
     fn touches_of_tree(&self, tree: &Tree, own: &HashSet<&str>) -> Touches {
-        let pure = |pure: bool| {
+        fn pure(pure: bool) -> Touches {
             if pure {
                 Touches::Nothing
             } else {
                 Touches::Everything
             }
-        };
+        }
         let here = match &tree.kind {
             ExprKind::Deref(_) | ExprKind::Index(..) => Touches::Memory,
             ExprKind::Field(..) if !self.is_special(tree) => Touches::Memory,
@@ -433,7 +433,9 @@ impl Lowering<'_, '_> {
             Base::Named(range) => self.str(range),
             _ => return false,
         };
-        let plain = |ty: Type| Qualified::from(ty).is_plain();
+        fn plain(ty: Type) -> bool {
+            Qualified::from(ty).is_plain()
+        }
         let named = match self.find_binding(word) {
             Some(Binding::Type(of)) => !of.volatile && plain(of.ty.clone()),
             _ => self.vector(word).is_some_and(plain),

@@ -596,7 +596,7 @@ impl Lowering<'_, '_> {
         let says = |word: &str| text.as_str().contains(word);
         let converted =
             |space: &str| !says(&format!(".{space}")) || says(&format!("cvta.to.{space}"));
-        let other = |g: &Given| {
+        fn other(g: &Given) -> bool {
             matches!(
                 g,
                 Given::Register {
@@ -604,7 +604,7 @@ impl Lowering<'_, '_> {
                     ..
                 }
             )
-        };
+        }
         let wrong = match () {
             () if !converted("shared") => "shared",
             () if !converted("local") => "local",

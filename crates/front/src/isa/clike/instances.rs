@@ -431,7 +431,9 @@ fn within(param: &TypeName, mut ty: Type) -> Option<Qualified> {
 
 /// How well a value of type `given` suits a parameter; `None`: it needs a cast.
 fn suits(param: &Type, given: &Type) -> Option<usize> {
-    let arithmetic = |ty: &Type| matches!(ty, Type::Bool | Type::Int(_) | Type::Float(_));
+    fn arithmetic(ty: &Type) -> bool {
+        matches!(ty, Type::Bool | Type::Int(_) | Type::Float(_))
+    }
     match (param, given) {
         (a, b) if a == b => Some(3),
         (Type::Pointer(a), Type::Pointer(b)) if a.ty == b.ty && b.lost(a).is_none() => Some(2),

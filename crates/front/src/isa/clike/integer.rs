@@ -73,7 +73,9 @@ impl Computed {
     /// The result for operands of type `ty`, and its type.
     pub(super) fn of(self, ty: Ty, all: &[Expr]) -> (Expr, Ty) {
         use BinOp::{Add, And, Max, Min, Mul, Or, Shl, Shr, Sub, Xor};
-        let n = |n: i64| Expr::Const(n);
+        fn n(n: i64) -> Expr {
+            Expr::Const(n)
+        }
         let operand = |at: usize| all.get(at).cloned().unwrap_or(Expr::Const(0));
         let (a, b, c) = (operand(0), operand(1), operand(2));
         let wide = Ty { bits: 64, ..ty };

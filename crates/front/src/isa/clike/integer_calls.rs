@@ -23,10 +23,12 @@ impl Lowering<'_, '_> {
         of: Option<Ty>,
         all: Vec<Value>,
     ) -> Option<Value> {
-        let word = |value: &Value| match value.ty {
-            Type::Int(ty) => Some(ty),
-            _ => None,
-        };
+        fn word(value: &Value) -> Option<Ty> {
+            match value.ty {
+                Type::Int(ty) => Some(ty),
+                _ => None,
+            }
+        }
         // Constants take the type of the other operands if it holds them.
         let own = all
             .iter()

@@ -158,15 +158,15 @@ pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token
 
 /// The length of the floating-point number at the start of a text, if there is one (C11, 6.4.4.2).
 fn floating(text: &str) -> Option<usize> {
-    let digits = |text: &str| {
+    fn digits(text: &str) -> usize {
         text.find(|c: char| !c.is_ascii_digit() && c != '\'')
             .unwrap_or(text.len())
-    };
+    }
     let hex = text.starts_with("0x") || text.starts_with("0X");
-    let hexadecimal = |text: &str| {
+    fn hexadecimal(text: &str) -> usize {
         text.find(|c: char| !c.is_ascii_hexdigit())
             .unwrap_or(text.len())
-    };
+    }
     let first = if hex {
         2 + hexadecimal(&text[2..])
     } else {

@@ -167,7 +167,9 @@ const OF_OPENCL: &[&str] = &["native_", "half_"];
 
 /// The function of that name, and whether its name says `float`.
 fn function(name: &str, language: &Language) -> Option<(Computes, bool)> {
-    let row = |name: &str| FUNCTIONS.iter().find(|row| row.0 == name).map(|row| row.1);
+    fn row(name: &str) -> Option<Computes> {
+        FUNCTIONS.iter().find(|row| row.0 == name).map(|row| row.1)
+    }
     if language.row().regions {
         let open = |rest: &str| match row(rest) {
             Some(Computes::Open(n)) => Some(Computes::Open(n)),

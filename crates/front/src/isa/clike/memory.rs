@@ -31,7 +31,9 @@ impl<'a> Lowering<'a, '_> {
         };
         let found = self.location(word);
         let there = found.map(|loc| (self.of_location(loc), self.symbols.object(loc).1.space));
-        let sized = |ty: &Type| ty.stored().map(|ty| ty.bits);
+        fn sized(ty: &Type) -> Option<u8> {
+            ty.stored().map(|ty| ty.bits)
+        }
         // The elements of a view with another type have the same size.
         let alike =
             |ty: &Type| ty == element || (sized(ty).is_some() && sized(ty) == sized(element));

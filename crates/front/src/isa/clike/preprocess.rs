@@ -251,7 +251,9 @@ pub(super) fn words(source: &str) -> Vec<Word> {
     let (mut at, mut first) = (0, true);
     while let Some(c) = source[at..].chars().next() {
         let rest = &source[at..];
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+        fn word(c: char) -> bool {
+            c.is_ascii_alphanumeric() || c == '_' || c == '$'
+        }
         let len = if c == '\n' {
             first = true;
             at += 1;
@@ -726,7 +728,9 @@ impl<'a> Preprocessor<'a, '_> {
             }
         }
         let end = end?;
-        let name_of = |words: &[&str]| words.concat();
+        fn name_of(words: &[&str]) -> String {
+            words.concat()
+        }
         let mut refused = None;
         match words[..] {
             ["using", "namespace", ref name @ ..] => {

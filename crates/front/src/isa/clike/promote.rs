@@ -56,10 +56,12 @@ impl Lowering<'_, '_> {
                     (reg, ty)
                 }
             };
-            let fit = |to: Ty, from: Ty, value: Expr| match to == from {
-                true => value,
-                false => Expr::Cast(to, value.into()),
-            };
+            fn fit(to: Ty, from: Ty, value: Expr) -> Expr {
+                match to == from {
+                    true => value,
+                    false => Expr::Cast(to, value.into()),
+                }
+            }
             self.code[at].op = match self.code[at].op.clone() {
                 Op::Load { dst, .. } => Op::Assign {
                     dst,

@@ -576,7 +576,9 @@ fn in_row(name: &str) -> (&str, bool) {
 /// Whether a call of this function, given without its namespaces, names its result type. Its
 /// siblings differ from it only in the coordinate.
 pub(super) fn is_typed(name: &str) -> bool {
-    let of_all = |name: &str| name.rsplit_once('_').map(|(of_all, _)| of_all.to_owned());
+    fn of_all(name: &str) -> Option<String> {
+        name.rsplit_once('_').map(|(of_all, _)| of_all.to_owned())
+    }
     let name = of_all(&format!("ptx::{name}"));
     FORMS
         .iter()

@@ -329,7 +329,9 @@ impl<'a> Lowering<'a, '_> {
 
     /// Defines an enumeration, or finds one by its name.
     fn enumeration(&mut self, syntax: &Rc<EnumSyntax>) -> Option<Type> {
-        let tag = |name: &str| format!("enum {name}");
+        fn tag(name: &str) -> String {
+            format!("enum {name}")
+        }
         let Some(all) = &syntax.all else {
             let range = syntax.name.as_ref()?;
             let name = self.str(range);
@@ -558,13 +560,13 @@ impl<'a> Lowering<'a, '_> {
 
     /// Makes the types and the constants of a declaration known, if it declares nothing else.
     pub(super) fn define_constant(&mut self, stmt: &Stmt) {
-        let only_types = |declaration: &Declaration| {
+        fn only_types(declaration: &Declaration) -> bool {
             declaration.all.is_empty()
                 || [Storage::Typedef, Storage::Constexpr]
                     .iter()
                     .any(|s| declaration.specifiers.has(*s).is_some())
                 || declaration.specifiers.of_base.constant
-        };
+        }
         match &stmt.kind {
             StmtKind::Declare(declaration) if only_types(declaration) => {
                 self.declaration(declaration)

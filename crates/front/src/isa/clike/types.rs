@@ -92,7 +92,7 @@ impl std::fmt::Debug for Structure {
 
 impl PartialEq for Structure {
     fn eq(&self, other: &Structure) -> bool {
-        let named = |m: &Member| {
+        fn named(m: &Member) -> (String, String, bool, bool, u64) {
             (
                 m.name.clone(),
                 m.of.ty.name(),
@@ -100,7 +100,7 @@ impl PartialEq for Structure {
                 m.of.atomic,
                 m.offset,
             )
-        };
+        }
         std::ptr::eq(self, other)
             || (self.name == other.name
                 && self

@@ -226,10 +226,10 @@ pub(super) fn type_named(name: &str) -> Option<(Ty, bool)> {
     if name == "atomic_flag" {
         return Some((Ty::S32, true));
     }
-    let plain = |name: &str| {
+    fn plain(name: &str) -> Option<Ty> {
         let result = RESULT_TYPES.iter().find(|t| t.0 == name).map(|t| t.1);
         TYPES.iter().find(|t| t.0 == name).map(|t| t.1).or(result)
-    };
+    }
     match name.strip_prefix("atomic_") {
         Some(rest) => {
             let special = ATOMIC_TYPES.iter().find(|t| t.0 == rest).map(|t| t.1);

@@ -631,13 +631,13 @@ fn products(e: &mut Emit<'_, '_>, c: &PtxInstr, parts: &[[(u8, i64); 2]]) {
         );
         return;
     };
-    let part = |value: Expr, ty: &str, (bits, from): (u8, i64)| {
+    fn part(value: Expr, ty: &str, (bits, from): (u8, i64)) -> Expr {
         let of = Ty {
             bits,
             signed: ty == "s32",
         };
         Expr::Cast(of, bin(BinOp::Shr, Ty::U32, value, int(from)).into())
-    };
+    }
     let product = |[a, b]: [(u8, i64); 2]| {
         bin(
             BinOp::Mul,

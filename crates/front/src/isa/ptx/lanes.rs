@@ -872,11 +872,13 @@ fn elect(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     };
     // Lanes count from 1; 0 means that no lane is elected yet.
-    let of = |later: Expr, (lane, when): (u32, Expr)| match when {
-        Expr::Const(0) => later,
-        Expr::Const(_) => lane_number(lane),
-        when => Expr::Select(when.into(), lane_number(lane).into(), later.into()),
-    };
+    fn of(later: Expr, (lane, when): (u32, Expr)) -> Expr {
+        match when {
+            Expr::Const(0) => later,
+            Expr::Const(_) => lane_number(lane),
+            when => Expr::Select(when.into(), lane_number(lane).into(), later.into()),
+        }
+    }
     let lanes = || met.taken.iter().rev();
     let came = lanes().map(|(lane, _)| (*lane, met.lanes.has(*lane)));
     let first = came.fold(int(0), of);

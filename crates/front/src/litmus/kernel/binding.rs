@@ -137,7 +137,7 @@ impl Binding {
 
     fn parse(text: &str) -> Option<Binding> {
         let text = text.trim();
-        let number = |text: &str| -> Option<i64> {
+        fn number(text: &str) -> Option<i64> {
             let (minus, digits) = text
                 .trim()
                 .strip_prefix('-')
@@ -151,7 +151,7 @@ impl Binding {
             } else {
                 value as i64
             })
-        };
+        }
         if let Some(value) = number(text) {
             return Some(Binding::Scalar(value));
         }

@@ -33,13 +33,13 @@ pub(super) fn cluster<'a>(kernel: &'a Kernel, launch: &'a Launch) -> Option<&'a 
 pub(super) fn misfits(kernel: &Kernel, launch: &Launch, file: &Arc<SourceFile>) -> Vec<Diagnostic> {
     let (block, cluster) = (block(kernel, launch), cluster(kernel, launch));
     let ctas = cluster.map_or(1, count);
-    let of = |sizes: &[u32]| {
+    fn of(sizes: &[u32]) -> String {
         sizes
             .iter()
             .map(u32::to_string)
             .collect::<Vec<_>>()
             .join(",")
-    };
+    }
     let mut all = Vec::new();
     for demand in &kernel.demands {
         let sizes = &demand.sizes;
@@ -109,6 +109,8 @@ fn count(sizes: &[u32]) -> u64 {
 
 /// Whether sizes are equal in each dimension; missing ones count as 1.
 fn same(a: &[u32], b: &[u32]) -> bool {
-    let of = |sizes: &[u32], n: usize| sizes.get(n).copied().unwrap_or(1);
+    fn of(sizes: &[u32], n: usize) -> u32 {
+        sizes.get(n).copied().unwrap_or(1)
+    }
     (0..a.len().max(b.len())).all(|n| of(a, n) == of(b, n))
 }

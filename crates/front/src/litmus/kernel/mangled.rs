@@ -40,7 +40,9 @@ impl Name {
 /// The indices of the names that match a word best; a single one if the word is unambiguous.
 pub(super) fn meant(word: &str, names: &[&str]) -> Vec<usize> {
     let told: Vec<Option<Name>> = names.iter().map(|name| Name::of(name)).collect();
-    let plain = |text: &str| text.replace(' ', "");
+    fn plain(text: &str) -> String {
+        text.replace(' ', "")
+    }
     let word = plain(word);
     let of = |at: usize, holds: &dyn Fn(&Name) -> bool| told[at].as_ref().is_some_and(holds);
     let tiers: [&dyn Fn(usize) -> bool; 6] = [

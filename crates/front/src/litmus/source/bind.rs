@@ -77,7 +77,9 @@ impl Bound {
 
     /// Threads in the first dimension.
     pub(super) fn width(&self) -> i64 {
-        let first = |sizes: &[u32]| i64::from(sizes.first().copied().unwrap_or(1));
+        fn first(sizes: &[u32]) -> i64 {
+            i64::from(sizes.first().copied().unwrap_or(1))
+        }
         first(&self.grid) * first(&self.block)
     }
 

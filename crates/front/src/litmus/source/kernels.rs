@@ -448,7 +448,9 @@ pub(in crate::litmus) fn at(
         let objects = kernel.head.parameters.iter().filter(|p| p.class.is_some());
         objects.map(|p| p.name.as_str()).collect()
     };
-    let listed = |contents: &Contents| matches!(contents, Contents::Values(v) if v.len() > 1);
+    fn listed(contents: &Contents) -> bool {
+        matches!(contents, Contents::Values(v) if v.len() > 1)
+    }
     for memory in &mut bound.memory {
         if !listed(&memory.contents) && !of_object.contains(&memory.name.as_str()) {
             memory.length = Some(other.most_elements as u64);

@@ -282,9 +282,9 @@ impl TestReader<'_, '_> {
         if table.contains_key("grid") && grid.is_none() {
             return None;
         }
-        let sizes = |extent: Option<&Extent>| {
+        fn sizes(extent: Option<&Extent>) -> [u64; 3] {
             [0, 1, 2].map(|d| extent.and_then(|e| e.sizes.get(d).copied()).unwrap_or(1))
-        };
+        }
         for (key, extent) in [("grid", grid.as_ref()), ("block", Some(&block))] {
             if sizes(extent).contains(&0) {
                 self.cannot_be_zero(key, extent.map_or(Span::default(), |e| e.span));

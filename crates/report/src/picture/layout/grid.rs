@@ -310,9 +310,9 @@ impl<'a> SceneGrid<'a> {
     fn border_pads(&self) -> Vec<(f64, f64)> {
         (0..=self.columns.threads.len())
             .map(|g| {
-                let pad = |spans: &mut dyn Iterator<Item = &GroupColumns>| {
+                fn pad(spans: &mut dyn Iterator<Item = &GroupColumns>) -> f64 {
                     widest(&mut spans.map(|s| NEST * (s.nest + 1) as f64))
-                };
+                }
                 let ends = pad(&mut self.columns.groups.iter().filter(|s| s.last + 1 == g));
                 let begins = pad(&mut self.columns.groups.iter().filter(|s| s.first == g));
                 (ends, begins)

@@ -34,10 +34,12 @@ fn mask(b: &Barrier) -> Option<i64> {
 }
 
 fn key(b: &Barrier) -> NamingKey {
-    let constant = |e: &Expr| match e {
-        Expr::Const(v) => Some(*v),
-        _ => None,
-    };
+    fn constant(e: &Expr) -> Option<i64> {
+        match e {
+            Expr::Const(v) => Some(*v),
+            _ => None,
+        }
+    }
     match &b.naming {
         BarrierNaming::Counted { id, .. } => (b.domain, mask(b), None, constant(id)),
         BarrierNaming::Instance { instance, id, .. } => (

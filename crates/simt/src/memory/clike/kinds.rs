@@ -36,13 +36,13 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
         .iter()
         .flat_map(|t| &t.acts)
         .any(|a| a.accesses().any(|a| a.atomic && a.scope == Scope::Sys));
-    let when = |all: bool| {
+    fn when(all: bool) -> Atomicity {
         if all {
             Atomicity::Everything
         } else {
             Atomicity::Nothing
         }
-    };
+    }
     let one = |(loc, l): (usize, &crate::code::PhysicalLocation)| {
         let users = || {
             (0..code.threads.len())

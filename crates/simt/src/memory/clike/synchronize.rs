@@ -138,7 +138,9 @@ impl Clike {
         e: &HistoryEvent,
         region: usize,
     ) -> impl Iterator<Item = usize> + use<> {
-        let both = |e: &HistoryEvent| e.is_fence() && REGIONS.iter().all(|&g| e.regions.has(g));
+        fn both(e: &HistoryEvent) -> bool {
+            e.is_fence() && REGIONS.iter().all(|&g| e.regions.has(g))
+        }
         let cross =
             self.rules.cross && self.language.regions && ((s.sc && e.sc) || (both(s) && both(e)));
         REGIONS.into_iter().filter(move |&g| g == region || cross)

@@ -72,11 +72,13 @@ impl Clike {
 
 /// An event of a thread that a later event repeats.
 fn repeated(m: &History, thread: usize) -> Option<usize> {
-    let quiet = |e: &HistoryEvent| match e.kind {
-        HistoryKind::Read => true,
-        HistoryKind::Fence => !e.release && !e.sc,
-        _ => false,
-    };
+    fn quiet(e: &HistoryEvent) -> bool {
+        match e.kind {
+            HistoryKind::Read => true,
+            HistoryKind::Fence => !e.release && !e.sc,
+            _ => false,
+        }
+    }
     let tail: Vec<(usize, &HistoryEvent)> =
         m.of(thread).rev().take_while(|(_, e)| quiet(e)).collect();
     tail.iter()

@@ -103,7 +103,7 @@ impl WeakContents {
                 }
             }
             let pending = &mut self.threads[t].pending;
-            let beaten = |i: usize, list: &[(u16, PendingRead)]| {
+            fn beaten(i: usize, list: &[(u16, PendingRead)]) -> bool {
                 let (va, PendingRead::Head(a)) = &list[i] else {
                     return false;
                 };
@@ -111,7 +111,7 @@ impl WeakContents {
                     PendingRead::Head(b) => i != j && va == other && below(a, b, i, j),
                     PendingRead::Write(..) => false,
                 })
-            };
+            }
             let keep: Vec<bool> = (0..pending.len()).map(|i| !beaten(i, pending)).collect();
             let mut keep = keep.into_iter();
             pending.retain(|_| keep.next().unwrap_or(true));

@@ -83,10 +83,12 @@ impl Lowering<'_, '_> {
                 Arg::List(all, _) => all.as_slice(),
                 one => std::slice::from_ref(one),
             };
-            let number = |a: &Arg| match a {
-                Arg::Int(n, _) => u64::try_from(*n).ok(),
-                _ => None,
-            };
+            fn number(a: &Arg) -> Option<u64> {
+                match a {
+                    Arg::Int(n, _) => u64::try_from(*n).ok(),
+                    _ => None,
+                }
+            }
             match items.iter().map(number).collect::<Option<Vec<u64>>>() {
                 Some(all) if all.len() == *dimensions => lists.push(all),
                 _ => {

@@ -79,9 +79,9 @@ impl Machine<'_> {
         let (lines, others) = (taken.lines.split_off(from), left.lines.split_off(from));
         let silent = [&lines, &others].map(|lines| !lines.iter().any(|line| line.calls));
         let ends = [&first, &second].map(|flow| self.ends(flow));
-        let made = |state: &HostState| {
+        fn made(state: &HostState) -> usize {
             state.memory.len() + state.streams.len() + state.events.len() + state.threads.len()
-        };
+        }
         let same = made(&taken) == made(&before) && made(&left) == made(&before);
         let parts = [lines, others];
         if silent == [true, true] && first == second && same {

@@ -155,12 +155,12 @@ impl Machine<'_> {
         let first = self.value(then)?;
         let second = self.value(other)?;
         let silent = self.state.lines.len() == before.lines.len();
-        let number = |value: &HostValue| {
+        fn number(value: &HostValue) -> bool {
             matches!(
                 value,
                 HostValue::Int(..) | HostValue::Float(..) | HostValue::Unknown | HostValue::Text(_)
             )
-        };
+        }
         if silent && (first == second || (number(&first) && number(&second))) {
             return Ok(if first == second {
                 first

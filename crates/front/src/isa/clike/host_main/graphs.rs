@@ -225,7 +225,9 @@ fn operands(text: &str) -> Vec<&str> {
 /// A call with other names among its operands.
 fn renamed(text: &str, names: &BTreeMap<String, String>) -> String {
     let open = text.find("<<<").or_else(|| text.find('(')).unwrap_or(0);
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    fn word(c: char) -> bool {
+        c.is_ascii_alphanumeric() || c == '_'
+    }
     let mut out = text[..open].to_owned();
     let mut rest = &text[open..];
     while let Some(c) = rest.chars().next() {

@@ -283,7 +283,9 @@ pub(super) fn type_of(value: &HostValue) -> Ty {
 
 /// The common type of two operands (ISO C++, expr.arith.conv).
 fn common(a: Ty, b: Ty) -> Ty {
-    let promoted = |ty: Ty| if ty.bits < 32 { Ty::S32 } else { ty };
+    fn promoted(ty: Ty) -> Ty {
+        if ty.bits < 32 { Ty::S32 } else { ty }
+    }
     let (a, b) = (promoted(a), promoted(b));
     match a.bits.cmp(&b.bits) {
         std::cmp::Ordering::Greater => a,
@@ -296,11 +298,13 @@ fn common(a: Ty, b: Ty) -> Ty {
 }
 
 fn floats(op: &'static str, a: &HostValue, b: &HostValue) -> HostValue {
-    let number = |value: &HostValue| match value {
-        HostValue::Int(n, _) => (*n as f64, 0),
-        HostValue::Float(n, bits) => (*n, *bits),
-        _ => (0.0, 0),
-    };
+    fn number(value: &HostValue) -> (f64, u8) {
+        match value {
+            HostValue::Int(n, _) => (*n as f64, 0),
+            HostValue::Float(n, bits) => (*n, *bits),
+            _ => (0.0, 0),
+        }
+    }
     let ((x, s), (y, t)) = (number(a), number(b));
     let holds = match op {
         "==" => Some(x == y),
