@@ -372,8 +372,8 @@ impl Flat {
     }
 }
 
-/// The steps of a stage: for each axiom, those that it needs and no earlier one does, and its
-/// check; then the rest.
+/// The steps of a stage. Each axiom adds the steps that earlier axioms lack, and its check. The
+/// remaining steps follow.
 fn steps_of_stage(
     model: &Model,
     needed: &[bool],

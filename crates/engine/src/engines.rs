@@ -612,7 +612,8 @@ mod tests {
         // Many threads; the first path is already an answer.
         let one = |k: usize| {
             format!(
-                "ld.relaxed.gpu r{k}, x; setp.eq p, r{k}, 0; @p bra L{k}; st.relaxed.gpu y, {}; L{k}: ",
+                "ld.relaxed.gpu r{k}, x; setp.eq p, r{k}, 0; @p bra L{k}; st.relaxed.gpu y, {}; \
+                L{k}: ",
                 k + 1
             )
         };

@@ -19,7 +19,7 @@ pub struct Row {
     pub values: &'static [&'static str],
     /// A description in one line.
     pub doc: &'static str,
-    /// A base name: the option is on in published files that do not mention this name.
+    /// A base name of models. If a published file does not mention it, the option is on.
     pub unspoken: Option<&'static str>,
     /// Whether answers mention the option if it is set.
     pub told: bool,

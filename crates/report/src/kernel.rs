@@ -136,7 +136,7 @@ impl Kernels {
         lines
     }
 
-    /// All in one line; `None`: there were none.
+    /// Sums up the answers about all kernels in one line. `None` if no test is a kernel.
     pub(super) fn text(&self) -> Option<String> {
         let all: Vec<&Tally> = self.all.values().collect();
         let first = all.first()?;

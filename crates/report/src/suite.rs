@@ -35,7 +35,7 @@ pub struct Unshown {
     pub verdict: Option<String>,
     /// The program as a test file.
     pub program: Option<String>,
-    /// Whether there was enough time to look for one.
+    /// Whether the search ended in time, so that an absent program does not exist.
     pub complete: bool,
 }
 

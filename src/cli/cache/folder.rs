@@ -36,7 +36,7 @@ fn set(name: &str) -> Option<OsString> {
 }
 
 fn of_platform(system: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    // The specification: a relative path there is invalid, and to be ignored.
+    // The XDG specification ignores relative paths in these variables.
     let folder = |name| {
         variable(name)
             .map(PathBuf::from)

@@ -20,7 +20,8 @@ use verdict::Reason;
 pub(super) struct Listing {
     pub(super) sk: Rc<Skeleton>,
     pub(super) domains: Domains,
-    /// The terms whose values are kept if others were given up, with the reason.
+    /// If some values cannot be listed: the terms whose values are listed nevertheless, and the
+    /// reason.
     pub(super) needed: Option<(NeededTerms, Reason)>,
 }
 

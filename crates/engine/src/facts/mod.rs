@@ -93,8 +93,8 @@ pub struct Facts<'a> {
     pub unknowns: Unknowns,
     /// The reads of memory before any write to it.
     pub unwritten: UnwrittenReads,
-    /// The terms whose values are kept, and why the other values were given up: they could not be
-    /// listed.
+    /// If some values cannot be listed: the terms whose values are listed nevertheless, and the
+    /// reason.
     pub needed: Option<(NeededTerms, Reason)>,
     /// Why the domains rest on the axioms: without them, the values could not be listed.
     pub unlisted: Option<Reason>,

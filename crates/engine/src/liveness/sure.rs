@@ -186,7 +186,8 @@ mod tests {
 
     #[test]
     fn threads_end_if_every_way_leads_to_the_same_barriers() {
-        let counted = "mov.u32 i, 0; L: st.relaxed.gpu x, i; bar.sync 0; add.u32 i, i, 1; setp.lt.u32 p, i, n; @p bra L";
+        let counted = "mov.u32 i, 0; L: st.relaxed.gpu x, i; bar.sync 0; add.u32 i, i, 1; \
+        setp.lt.u32 p, i, n; @p bra L";
         assert_eq!(sure(&[(0, counted), (0, counted)]), [true, true]);
         let once = "st.relaxed.gpu x, 1; bar.sync 0";
         assert_eq!(

@@ -73,8 +73,8 @@ pub(crate) enum EdgeKind {
     Data,
     /// Control dependencies.
     Ctrl,
-    /// Real value flow, independent of the option `dep`: from reads to the writes whose value,
-    /// address or execution they decide.
+    /// From a read to each write whose value, address or execution it decides. The option `dep`
+    /// does not change these pairs.
     Flow,
 }
 

@@ -146,7 +146,7 @@ pub struct Thread {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     pub lang: Lang,
-    /// The shape that it was made from.
+    /// The name of the shape that the generator filled in.
     pub shape: &'static str,
     pub locations: Vec<Loc>,
     pub threads: Vec<Thread>,

@@ -19,7 +19,7 @@ pub(crate) type Instructions = FxHashSet<(ThreadId, usize)>;
 /// Loops that take too many iterations to unroll to their end, by thread and rank of the head.
 pub(crate) type LongLoops = FxHashSet<(ThreadId, u32)>;
 
-/// A read-modify-write in a loop that may write what it reads.
+/// A read-modify-write in a loop. It may write the value that it reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PreservingRmw {
     pub(crate) thread: ThreadId,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`images`] | the values of a term, from those of the reads in it |
 //! | [`domain`] | the values of reads, from those of the writes that they can read from |
-//! | [`needed`] | the terms whose values something depends on |
+//! | [`needed`] | the terms that decide guards, addresses or the answer |
 
 pub mod domain;
 pub mod images;

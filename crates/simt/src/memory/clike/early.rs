@@ -113,7 +113,7 @@ impl Binding for Clike {
         Ok(m.number(e))
     }
 
-    /// Puts the write at a place in its location's list that is possible by present knowledge.
+    /// Chooses a place for the write in the list of its location. The events so far allow it.
     fn show(
         &self,
         cx: &mut Context<'_>,
