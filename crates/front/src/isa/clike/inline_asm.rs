@@ -26,8 +26,8 @@ use super::types::Value;
 use crate::isa::ptx;
 use diag::{MappedText, Span};
 use program::{
-    AsmInstr, Barrier, BarrierNaming, BinOp, Expr, Init, Instr, InstrId, Op, RegId, Scope, Space,
-    Tag, Tags, Ty,
+    AsmInstr, Barrier, BarrierNaming, BinOp, Expr, Init, InstrId, Op, RegId, Scope, Space, Tag,
+    Tags, Ty,
 };
 
 /// Words that may come between `asm` and its parenthesis.
