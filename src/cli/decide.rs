@@ -170,7 +170,7 @@ fn lines(
             denies_undefined: settings.deny_undefined,
             denies_fault: kernels::denies(unit, question, settings),
             kernel: kernels::told(unit, shown.as_deref(), question, &answer),
-            notes: notes(unit, expectation, question, &answer),
+            notes: notes(unit, expectation, question, &answer, &decided.results),
             answer,
             ms: settings.timings.then_some(ms),
             part: None,
@@ -852,6 +852,7 @@ fn notes(
     expectation: Option<&Expectation>,
     question: &Question,
     answer: &Answer,
+    earlier: &[AnswerLine],
 ) -> Vec<String> {
     let about_axiom = question
         .axiom
@@ -871,7 +872,7 @@ fn notes(
     });
     // If the answer is undecided for one of them, the reason says so.
     let told = answer.verdict.reason().is_some();
-    let reads = kernels::mistaken_reads(unit, question, answer);
+    let reads = kernels::mistaken_reads(unit, earlier, answer);
     let of_memory = if told { Vec::new() } else { unwritten(&reads) };
     about_axiom
         .into_iter()

@@ -4,12 +4,13 @@
 //! - A report has two racing lines once, whichever threads race there.
 //! - A change that is proposed was decided: the kernel with it does not race.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use diag::{Diagnostic, SourceLine, Span};
 use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
 use program::{Dialect, Scope, ThreadId, WorkItem};
-use report::{KernelAnswer, LaunchSource};
+use report::{AnswerLine, KernelAnswer, LaunchSource};
 use simt::race::Race;
 use simt::{Early, MachineMemory, RunOptions, Schedule};
 use verdict::{
@@ -33,26 +34,37 @@ pub(super) fn denies(unit: &Unit<'_>, question: &Question, settings: &Settings) 
     (unit.source.launch.is_some() && !defined) || (settings.deny_race && race)
 }
 
-/// The reads of memory that nothing has written, but for those of buffers that the launch fills.
-/// The answer about races has them, if the kernel does not race: a race explains other such reads.
+/// The reads of memory that nothing has written, but for those of buffers that the launch fills. One
+/// answer about a kernel lists them: that about races, or the first one behind a proof, which lists
+/// none. `earlier`: the answers before. A race explains the reads of the object that it is about.
 pub(super) fn mistaken_reads(
     unit: &Unit<'_>,
-    question: &Question,
+    earlier: &[AnswerLine],
     answer: &Answer,
 ) -> Vec<Unwritten> {
     let reads = &answer.unwritten;
     let Some(launch) = &unit.source.launch else {
         return reads.clone();
     };
-    if question.property() != Property::Race || answer.verdict != Verdict::RaceFree {
+    let lists = |answer: &Answer| answer.verdict == Verdict::Racy || answer.engine != PARAMETRIC;
+    if earlier.iter().any(|line| lists(&line.answer)) {
         return Vec::new();
     }
-    fn object(memory: &str) -> String {
-        memory.split(['[', '.']).next().unwrap_or("").to_owned()
-    }
-    let mine = reads
+    let pairs = answer.races.iter().flat_map(|races| &races.pairs);
+    let of_fault = answer
+        .fault
         .iter()
-        .filter(|read| !launch.inputs.contains(&object(&read.memory)));
+        .filter_map(|fault| fault.place.as_deref());
+    let racing: BTreeSet<String> = pairs
+        .filter_map(|pair| pair.place.as_deref())
+        .chain(of_fault)
+        .map(object_of)
+        .collect();
+    let explained = |read: &&Unwritten| {
+        let object = object_of(&read.memory);
+        launch.inputs.contains(&object) || racing.contains(&object)
+    };
+    let mine = reads.iter().filter(|read| !explained(read));
     let test = unit.source;
     let told = Told { unit, test, launch };
     mine.map(|read| {
@@ -67,6 +79,12 @@ pub(super) fn mistaken_reads(
         }
     })
     .collect()
+}
+
+/// The object that a place is in: `s` of `block 0:s[1]`.
+fn object_of(place: &str) -> String {
+    let name = place.split_once(':').map_or(place, |parts| parts.1);
+    name.split(['[', '.']).next().unwrap_or("").to_owned()
 }
 
 /// The errors of a kernel at its lines; `None`: the test comes from no source file. `shown`: the

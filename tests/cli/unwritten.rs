@@ -304,3 +304,61 @@ fn arrays_of_dynamic_shared_memory_are_one_in_cuda_too() {
     );
     assert!(said.err.contains("`b = { at = \"a\" }`"), "{}", said.err);
 }
+
+#[test]
+fn kernels_of_source_files_name_reads_of_nothing_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cuda = |code: &str| {
+        format!(
+            "// fencepost: k<<<1, 2, 8>>>(out[2])\nextern __shared__ int dynamic[];\n__global__ void k(int *out) {{\n\
+             __shared__ int s[4];\nint t = threadIdx.x;\n{code}\n}}\n"
+        )
+    };
+    let opencl = |code: &str| {
+        format!(
+            "// fencepost: k<<<1, 2>>>(out[2])\n__kernel void k(__global int *out) {{\n__local int s[2];\n\
+             int t = get_local_id(0);\n{code}\n}}\n"
+        )
+    };
+    for (file, text, read) in [
+        // Every launch is proved race-free, and a proof knows nothing of such reads.
+        (
+            "k.cu",
+            cuda("s[t] = 1; __syncthreads(); out[t] = s[t + 1];"),
+            Some("`s[2]`"),
+        ),
+        (
+            "k.cu",
+            cuda("s[t] = 1; __syncthreads(); out[t] = s[1 - t];"),
+            None,
+        ),
+        (
+            "k.cu",
+            cuda("if (t == 0) dynamic[0] = 1; __syncthreads(); out[t] = dynamic[t];"),
+            Some("`dynamic[1]`"),
+        ),
+        (
+            "k.cu",
+            cuda("dynamic[t] = 1; __syncthreads(); out[t] = dynamic[t];"),
+            None,
+        ),
+        (
+            "k.cu",
+            cuda("atomicAdd(&s[0], 1); out[t] = t;"),
+            Some("`s[0]`"),
+        ),
+        ("k.cl", opencl("out[t] = s[t];"), Some("`s[0]`")),
+        ("k.cl", opencl("s[t] = t; out[t] = s[t];"), None),
+        // A race elsewhere does not explain the read; a race for the word itself does.
+        ("k.cu", cuda("out[0] = t; out[1] = s[0];"), Some("`s[0]`")),
+        ("k.cu", cuda("s[t] = 1; out[t] = s[1 - t];"), None),
+    ] {
+        fs::write(folder.path().join(file), &text).expect("writable");
+        let said = fencepost(folder.path(), &["check", file]);
+        let all = format!("{}{}", said.out, said.err);
+        let notes = all.matches("before any write to it").count();
+        assert_eq!(notes, usize::from(read.is_some()), "{text}{all}");
+        assert!(read.is_none_or(|read| all.contains(read)), "{text}{all}");
+        let _ = fs::remove_file(folder.path().join(file));
+    }
+}
