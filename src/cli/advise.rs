@@ -20,11 +20,13 @@ use super::terminal::Terminal;
 use super::{load, panics, seams};
 use diag::{SourceFile, file};
 use engine::Engine;
+use front::litmus::source::Options;
+use program::Dialect;
 use report::{
     AdviceItem, AdvicePart, AdviceReport, AdviceVerdict, AnswerLine, ReportSubject, unified,
 };
 use stop::Spent;
-use verdict::{Property, Reason};
+use verdict::{Explanation, Missing, Need, Property, Reason};
 use why::Ask;
 use why::advice::{self, Advice, Asked, Costs, How, Part, Solution, Without};
 
@@ -52,6 +54,7 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
         terminal.diagnose_all(&diagnostics);
         super::exit::INVALID
     })?;
+    let sources = args.sources.options();
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
     let mut units = run.plan(&files, |test, model| {
@@ -73,7 +76,7 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
         .collect();
     run.decide(
         &groups,
-        |group, settings| judge(group, settings, &costs),
+        |group, settings| judge(group, settings, &costs, &sources),
         |run, advice| {
             run.summary.add_advice(&advice);
             run.events.answered = true;
@@ -136,12 +139,15 @@ fn groups<'a>(units: &'a [Unit<'a>]) -> Vec<Vec<&'a Unit<'a>>> {
 
 /// The goals: the expectations that a right program meets. Without expectations, the condition must
 /// not happen, or, quantified by `forall`, must. With `repair`, outcomes that are expected to go
-/// wrong must not happen.
+/// wrong must not happen. A kernel of a source file must be defined and, unless its language allows
+/// races, race-free.
 fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Ask> {
     let expectation = unit.source.expect.get(&unit.model.label);
     if expectation.is_some_and(|e| e.known.is_some()) {
         return Vec::new();
     }
+    let is_kernel = unit.source.launch.is_some() && expectation.is_none();
+    let allows_races = unit.source.program.dialect == Dialect::Ptx;
     let goal = |question: &Question| {
         let expected = question.expected;
         let (ask, is_goal) = match question.ask {
@@ -156,6 +162,8 @@ fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Ask> {
                 };
                 (Ask::Reachability { prop: None, negate }, right)
             }
+            Ask::Race if is_kernel && expected.is_none() => (Ask::Race, repair || !allows_races),
+            Ask::Misuse if is_kernel && expected.is_none() => (Ask::Undefined, true),
             Ask::Race | Ask::Undefined => {
                 let ask = question.ask.clone();
                 let right = expected.is_some_and(|e| repair || e == ask.goal());
@@ -179,7 +187,12 @@ fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Ask> {
 }
 
 /// Looks for the advice, and decides it again.
-fn judge(group: &AdviceGroup<'_>, settings: &Settings, costs: &Costs) -> Decided<AdviceReport> {
+fn judge(
+    group: &AdviceGroup<'_>,
+    settings: &Settings,
+    costs: &Costs,
+    sources: &Options,
+) -> Decided<AdviceReport> {
     let with_goals = group.units.iter().filter(|of| !of.goals.is_empty());
     let mut wanted: Vec<UnitGoals<'_>> = with_goals.cloned().collect();
     let mut told = empty_report(group);
@@ -212,7 +225,7 @@ fn judge(group: &AdviceGroup<'_>, settings: &Settings, costs: &Costs) -> Decided
             tell_search(&mut told, &found, &wanted);
             if let Some(solution) = found.found {
                 tell_solution(&mut told, &solution, found.held, first);
-                let (lost, broken) = confirmed(group, &wanted, &solution.text, settings);
+                let (lost, broken) = confirmed(group, &wanted, &solution.text, settings, sources);
                 if !lost.is_empty() {
                     let lost = lost.join(", ");
                     told.verdict = AdviceVerdict::Undecided;
@@ -256,6 +269,7 @@ fn empty_report(group: &AdviceGroup<'_>) -> AdviceReport {
         programs: 0,
         undecided: 0,
         reason: None,
+        reading: None,
         diff: String::new(),
         program: None,
     }
@@ -298,6 +312,7 @@ fn tell_search(told: &mut AdviceReport, found: &Advice, wanted: &[UnitGoals<'_>]
     if found.found.is_some() {
         return;
     }
+    told.reading = found.reading.as_ref().and_then(in_reading);
     told.verdict = match (&found.given_up, found.undecided) {
         (None, 0) if found.held == Some(false) => AdviceVerdict::BeyondRepair,
         _ => AdviceVerdict::Undecided,
@@ -306,6 +321,23 @@ fn tell_search(told: &mut AdviceReport, found: &Advice, wanted: &[UnitGoals<'_>]
         let reason = "the search found no program, and some programs are undecided";
         told.reason = Some(reason.to_owned());
     }
+}
+
+/// What would forbid the outcome in another reading of the source, as `check` says it.
+fn in_reading(reading: &(String, Vec<Need>)) -> Option<String> {
+    let (under, edits) = reading;
+    let none = format!("the reading `{under}` of the source forbids it as written");
+    let missing = Missing {
+        edits: edits.clone(),
+        under: Some(under.clone()),
+        breach: None,
+        links: Vec::new(),
+        none: edits.is_empty().then_some(none),
+    };
+    report::remedy(&Explanation {
+        missing: Some(missing),
+        ..Explanation::default()
+    })
 }
 
 /// Reports the cheapest program. `held`: whether the original has all goals.
@@ -357,6 +389,7 @@ fn confirmed(
     wanted: &[UnitGoals<'_>],
     text: &str,
     settings: &Settings,
+    sources: &Options,
 ) -> (Vec<String>, Vec<defect::Defect>) {
     let path = group.units[0].unit.path;
     let both = Settings {
@@ -364,7 +397,7 @@ fn confirmed(
         ..settings.clone()
     };
     let (mut lost, mut defects) = (Vec::new(), Vec::new());
-    let tests = match seams::read_tests(path, text.as_bytes()) {
+    let tests = match seams::read_file(path, text.as_bytes(), sources) {
         Ok(read) => read.tests,
         Err(errors) => {
             let why = errors

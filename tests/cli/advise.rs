@@ -298,3 +298,110 @@ fn a_fence_that_cannot_be_changed_is_no_obstacle() {
         "{advice}"
     );
 }
+
+/// A flag written through one address and read through another, and bytes copied through the async
+/// proxy: the missing part is a proxy fence, and `check` and `advise` name the same one.
+#[test]
+fn a_missing_proxy_fence_is_found_as_check_finds_it() {
+    let flag = "name = \"alias\"\ncondition = 'P1:r0 == 1 /\\ P1:r1 == 0'\nmemory = { x = 0, f = 0, g = { alias = \"f\" } }\n\
+                [[thread]]\ncta = 0\ncode = '''\nst.weak x, 1\nst.release.gpu g, 1\n'''\n\
+                [[thread]]\ncta = 1\ncode = '''\nld.acquire.gpu r0, f\nld.weak r1, x\n'''\n\
+                [expect]\nptx = { reachability = \"forbidden\" }\n";
+    let raced = flag
+        .replace("ld.weak r1, x\n", "bne r0, 1, E\nld.weak r1, x\nE:\n")
+        .replace("reachability = \"forbidden\"", "race = \"race-free\"");
+    let copied = "name = \"async\"\n[memory]\ns = { init = [0, 0, 0, 0], type = \"u32\", space = \"shared\" }\n\
+                  g = { init = [0, 0, 0, 0], type = \"u32\" }\n[[thread]]\ncta = 0\ncode = '''\nst.shared.u32 [s], 1\n\
+                  bar.sync 0\n'''\n[[thread]]\ncta = 0\ncode = '''\nbar.sync 0\n\
+                  cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16\n'''\n[expect]\nptx = { race = \"race-free\" }\n";
+    let fenced: &[&str] = &["--set", "alias-overlap=fenced"];
+    for (text, set, fence) in [
+        (flag, fenced, "fence.proxy.alias"),
+        (raced.as_str(), fenced, "fence.proxy.alias"),
+        (copied, &[], "fence.proxy.async"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("t.toml"), text).expect("writable");
+        let said = fencepost(folder.path(), &[&["check", "t.toml"], set].concat());
+        let all = said.out + &said.err;
+        assert_eq!(all.matches(&format!("`{fence}`")).count(), 1, "{all}");
+        assert!(
+            !all.contains("unordered") && !all.contains("fence.sc"),
+            "{all}"
+        );
+
+        let (advice, _) = advise(text, &[&["--repair"], set].concat());
+        let [one] = advice.as_slice() else {
+            panic!("{advice:?}")
+        };
+        let changes = one["changes"].as_array().expect("a list");
+        assert_eq!(changes.len(), 1, "{advice:?}");
+        let diff = one["diff"].as_str().expect("a text");
+        let added = diff
+            .lines()
+            .filter(|l| l.starts_with('+') && !l.starts_with("++"));
+        assert_eq!(added.filter(|l| l.contains(fence)).count(), 1, "{diff}");
+    }
+    // By the letter of the source nothing helps, and the other reading is named.
+    let (advice, _) = advise(flag, &["--repair"]);
+    assert_eq!(advice[0]["verdict"], "beyond-repair", "{advice:?}");
+    let reading = advice[0]["reading"].as_str().expect("a text");
+    assert!(
+        reading.contains("`alias-overlap=fenced`") && reading.contains("`fence.proxy.alias`"),
+        "{reading}"
+    );
+}
+
+/// A kernel of a source file must be race-free and defined, as `check` asks it.
+#[test]
+fn kernels_of_source_files_are_repaired_as_check_says() {
+    let kernel = |barrier: &str| {
+        format!(
+            "// fencepost: k<<<1, 4>>>(in[4], out[4])\n__global__ void k(const int *in, int *out) {{\n\
+             __shared__ int s[4];\nint t = threadIdx.x;\ns[t] = in[t];\n{barrier}out[t] = s[3 - t];\n}}\n"
+        )
+    };
+    let opencl = |barrier: &str| {
+        format!(
+            "// fencepost: k<<<1, 4>>>(a[4], b[4])\n__kernel void k(__global int *a, __global int *b) {{\n\
+             __local int s[4];\nint t = get_local_id(0);\ns[t] = a[t];\n{barrier}b[t] = s[3 - t];\n}}\n"
+        )
+    };
+    let of = |file: &str, text: &str| -> (Value, Option<i32>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(file), text).expect("writable");
+        let said = fencepost(folder.path(), &["advise", "--format", "jsonl", file]);
+        let advice = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
+        (advice, said.code)
+    };
+    let barrier = "barrier(CLK_LOCAL_MEM_FENCE);\n";
+    for (file, wrong, right, added) in [
+        (
+            "k.cu",
+            kernel(""),
+            kernel("__syncthreads();\n"),
+            "__syncthreads();",
+        ),
+        (
+            "k.cl",
+            opencl(""),
+            opencl(barrier),
+            "barrier(CLK_LOCAL_MEM_FENCE);",
+        ),
+    ] {
+        let (advice, code) = of(file, &wrong);
+        assert_eq!(
+            (&advice["verdict"], code),
+            (&Value::from("repaired"), Some(1)),
+            "{advice}"
+        );
+        let diff = advice["diff"].as_str().expect("a text");
+        assert_eq!(diff.matches(added).count(), 1, "{diff}");
+        let (advice, code) = of(file, &right);
+        assert_eq!(
+            (&advice["verdict"], code),
+            (&Value::from("minimal"), Some(0)),
+            "{advice}"
+        );
+    }
+}

@@ -110,6 +110,9 @@ pub struct AdviceReport {
     /// The reason if it is undecided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Beyond repair: the reading of the source in which a change forbids the outcome, and the change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reading: Option<String>,
     /// The change in the input format of `patch`.
     pub diff: String,
     /// The cheapest program as a file.
@@ -226,6 +229,9 @@ pub(super) fn human(
     // The changes, unless the menu lists them.
     for change in advice.changes.iter().filter(|_| advice.menu.is_empty()) {
         say(format!("  it is so if {}", change.text))?;
+    }
+    if let Some(reading) = &advice.reading {
+        say(format!("  {reading}"))?;
     }
     let needed = advice.menu.iter().filter(|item| item.needed == Some(true));
     let needed: Vec<String> = needed.map(|item| item.part.says()).collect();

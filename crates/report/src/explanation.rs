@@ -333,7 +333,7 @@ fn edit(edit: &Need) -> String {
 }
 
 /// A change that would reverse the answer, on one line; or why there is none.
-pub(super) fn remedy(explanation: &Explanation) -> Option<String> {
+pub fn remedy(explanation: &Explanation) -> Option<String> {
     if let Some(missing) = &explanation.missing {
         let edits: Vec<String> = missing.edits.iter().map(edit).collect();
         let none = missing

@@ -44,6 +44,7 @@ pub use advice::{AdviceItem, AdvicePart, AdviceReport, AdviceVerdict, unified};
 pub use comparison::{Column, Comparison};
 pub use compiled::{CompiledOperation, CompiledReport, CompiledVerdict};
 pub use distinction::{Distinction, DistinguishingProgram};
+pub use explanation::remedy;
 pub use github::Github;
 pub use html::Html;
 pub use human::{Human, HumanOptions};

@@ -13,9 +13,7 @@ use program::litmus::{LitmusTest, Prop};
 use program::options::Setting;
 use verdict::{Need, Needs, Reason, Verdict};
 
-#[cfg(test)]
-use crate::knobs::Changes;
-use crate::knobs::{self, Around, Kind, Knob, Spot, Version, WEAK};
+use crate::knobs::{self, Around, Changes, Kind, Knob, Spot, Version, WEAK};
 use crate::search::{GivenUp, Search, of_test};
 use crate::session::Session;
 use crate::written::Source;
@@ -168,10 +166,14 @@ pub(crate) fn needs(
     }
 }
 
-/// Changes that forbid an allowed outcome: what they are, and the program that has them.
+/// Changes that forbid an allowed outcome, and the program that has them.
 pub(crate) struct Forbidding {
+    /// The changes in words.
     pub(crate) needs: Vec<Need>,
+    pub(crate) changes: Changes,
     pub(crate) version: Version,
+    /// The number of programs decided.
+    pub(crate) decided: usize,
 }
 
 /// Looks for the fewest changes that forbid an outcome: wider scopes, one proxy, stronger orders,
@@ -233,10 +235,16 @@ pub(crate) fn forbidding(
                 .turned(&setting)
                 .flat_map(|(knob, at)| knob.needs(written, 0, at))
                 .collect();
-            let version = search
-                .version(&setting)
+            let changes = search.changes(&setting);
+            let version = changes
+                .of(written)
                 .ok_or("the changed program cannot be written as a test")?;
-            Ok(Forbidding { needs, version })
+            Ok(Forbidding {
+                needs,
+                changes,
+                version,
+                decided: search.decided(),
+            })
         }
         Ok(None) => Err(match search.open {
             Some(reason) => {
@@ -261,7 +269,7 @@ pub(crate) fn fence_forbidding(
     negate: bool,
     setting: Setting,
     deadline: Option<Instant>,
-) -> Option<Vec<Need>> {
+) -> Option<Forbidding> {
     let written = session.written();
     let knobs = match Source::new(written) {
         None => knobs::proxy_fences_anywhere(&Around::new(&written.program)),
@@ -282,25 +290,31 @@ pub(crate) fn fence_forbidding(
     }
     // It may be that nothing has to be changed.
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    if forbids(session, negate)(written, left).ok()? {
-        return Some(Vec::new());
-    }
-    let settings: Vec<_> = (0..top.len())
-        .map(|i| {
-            (0..top.len())
-                .map(|at| if at == i { top[at] } else { 0 })
-                .collect()
-        })
-        .chain([top.clone()])
+    let as_written = forbids(session, negate)(written, left).ok()?;
+    let one = |i: usize| {
+        (0..top.len())
+            .map(|at| if at == i { top[at] } else { 0 })
+            .collect()
+    };
+    let settings: Vec<_> = (0..top.len()).map(one).chain([top.clone()]).collect();
+    let found = match as_written {
+        true => vec![0; top.len()],
+        false => {
+            let found = search.first_of(settings).ok()??;
+            search.least(found, top.len()).ok()?
+        }
+    };
+    let needs = search
+        .turned(&found)
+        .flat_map(|(knob, at)| knob.needs(written, 0, at))
         .collect();
-    let found = search.first_of(settings).ok()??;
-    let found = search.least(found, top.len()).ok()?;
-    Some(
-        search
-            .turned(&found)
-            .flat_map(|(knob, at)| knob.needs(written, 0, at))
-            .collect(),
-    )
+    let changes = search.changes(&found);
+    Some(Forbidding {
+        needs,
+        version: changes.of(written)?,
+        changes,
+        decided: search.decided(),
+    })
 }
 
 /// For the tests: the programs that a setting speaks of, and whether each forbids the outcome: the

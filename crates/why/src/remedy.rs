@@ -90,9 +90,11 @@ pub(crate) fn remedy(
                 strong,
                 up(knobs::fences).collect(),
             ];
-            let kinds = kinds
-                .into_iter()
-                .chain([up(knobs::fences_before).collect()]);
+            let new = [
+                up(knobs::proxy_fences_anywhere).collect(),
+                up(knobs::fences_before).collect(),
+            ];
+            let kinds = kinds.into_iter().chain(new);
             let knobs: Vec<Knob> = kinds.flatten().collect();
             (
                 knobs.into_iter().chain(source.waits()).collect(),

@@ -33,9 +33,10 @@ use front::mapping::Mapping;
 use program::SourceLine;
 use program::litmus::LitmusTest;
 use program::options::Setting as ModelOption;
-use verdict::{Reason, Remedy, Verdict};
+use verdict::{Need, Reason, Remedy, Verdict, Where};
 
 use crate::knobs::{Changes, Knob};
+use crate::needs::Forbidding;
 use crate::search::{GivenUp, Search, Setting};
 use crate::session::{Ask, Session, Shown};
 use cheapest::Space;
@@ -174,6 +175,15 @@ impl How<'_> {
         }
         Ok(Some(true))
     }
+
+    /// Whether a changed test surely keeps all its goals, decided without earlier executions.
+    fn keeps_now(&self, asked: &[Asked<'_>], splices: &[Splice], left: Option<Duration>) -> bool {
+        let mut shown: Vec<VecDeque<Shown>> = asked.iter().map(|_| VecDeque::new()).collect();
+        matches!(
+            self.keeps_all(asked, splices, left, &mut shown),
+            Ok(Some(true))
+        )
+    }
 }
 
 /// Answers about several tests of one text. A change elsewhere changes no answer of a test.
@@ -253,6 +263,8 @@ pub struct Advice {
     pub undecided: usize,
     /// The reason why the search stopped early, or why the written program is undecided.
     pub given_up: Option<Reason>,
+    /// If nothing repairs the program: another reading of the source, in which these changes do.
+    pub reading: Option<(String, Vec<Need>)>,
 }
 
 /// The cheapest program that keeps the goals.
@@ -315,6 +327,7 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
         decided: 1,
         undecided: 0,
         given_up: written.as_ref().err().cloned(),
+        reading: None,
     };
     let Some(&first) = tests.first().filter(|_| written.is_ok()) else {
         return advice;
@@ -389,7 +402,85 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
     drop(space);
     advice.decided = decided.get();
     advice.undecided = undecided.get();
+    if wrong && advice.found.is_none() && advice.given_up.is_none() {
+        forbid(&mut advice, &by_test, how, left());
+    }
     advice
+}
+
+/// Adds the changes that an explanation of an allowed outcome names, if they keep everything: proxy
+/// fences, flags, and places of threads are no choices of the search. Without such changes, adds
+/// another reading of the source that has some.
+fn forbid(advice: &mut Advice, by_test: &[&[Asked<'_>]], how: &How<'_>, left: Option<Duration>) {
+    let deadline = Deadline(left.map(|left| Instant::now() + left));
+    for one in by_test.iter().copied().flatten() {
+        let negate = one.goals.iter().find_map(|goal| match goal {
+            Goal::Never { negate } => Some(*negate),
+            _ => None,
+        });
+        let (Some(negate), Ok(judged)) = (negate, How::judged(one.test, one)) else {
+            continue;
+        };
+        let session = how.session(&judged, one, left);
+        let mut session = match one.mapping {
+            Some(mapping) => session.via(one.test, mapping),
+            None => session,
+        };
+        if let Ok(found) = session.forbidding(negate, deadline) {
+            advice.decided += found.decided;
+            let solution = kept_solution(&found, one, by_test, how, left, advice.cost);
+            if solution.is_some() {
+                (advice.found, advice.reading) = (solution, None);
+                return;
+            }
+        }
+        if advice.reading.is_none() {
+            advice.reading = session.by_reading(negate, deadline).map(|found| {
+                let (name, value) = found.0.words();
+                (format!("{name}={value}"), found.1.needs)
+            });
+        }
+    }
+}
+
+/// A change as a condition: "it is so if …".
+fn condition(need: &Need) -> String {
+    let (new, old) = (need.instead.trim_matches('`'), &need.text);
+    match need.place {
+        Where::Before => format!("`{new}` is before `{old}`"),
+        Where::After => format!("`{new}` is behind `{old}`"),
+        Where::Instead if old.is_empty() || need.line.number == 0 => need.instead.clone(),
+        Where::Instead => format!("`{new}` is in place of {} in `{old}`", need.what),
+    }
+}
+
+/// The program with some changes, if it keeps all goals.
+fn kept_solution(
+    found: &Forbidding,
+    one: &Asked<'_>,
+    by_test: &[&[Asked<'_>]],
+    how: &How<'_>,
+    left: Option<Duration>,
+    cost: u64,
+) -> Option<Solution> {
+    let splices = found.changes.in_text(one.test)?;
+    if !by_test.iter().all(|all| how.keeps_now(all, &splices, left)) {
+        return None;
+    }
+    let part = |need: &Need| Part {
+        text: condition(need),
+        line: need.line.clone(),
+        threads: need.thread.clone(),
+    };
+    let costs = |test: &LitmusTest| choices(&[test], how.costs).1;
+    let more = costs(&found.version.test).saturating_sub(costs(one.test));
+    Some(Solution {
+        cost: cost + more,
+        text: text(one.test, &splices),
+        changes: found.needs.iter().map(part).collect(),
+        menu: Vec::new(),
+        weaker: Vec::new(),
+    })
 }
 
 /// The repaired program that a question about one of its races shows, if it keeps everything.
@@ -423,15 +514,7 @@ fn mended(
                 return None;
             };
             let splices = repair.changes.in_text(one.test)?;
-            let keeps = |of_test: &&[Asked<'_>]| {
-                let mut shown: Vec<VecDeque<Shown>> =
-                    of_test.iter().map(|_| VecDeque::new()).collect();
-                matches!(
-                    how.keeps_all(of_test, &splices, left, &mut shown),
-                    Ok(Some(true))
-                )
-            };
-            if !by_test.iter().all(keeps) {
+            if !by_test.iter().all(|all| how.keeps_now(all, &splices, left)) {
                 return None;
             }
             let part = |change: verdict::Change| {

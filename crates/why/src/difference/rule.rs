@@ -248,7 +248,7 @@ impl Difference<'_> {
         let deadline = Deadline(self.means.limits.timeout.map(|left| Instant::now() + left));
         let (needs, version) = match self.asked {
             Ask::Reachability { negate, .. } => {
-                let Forbidding { needs, version } =
+                let Forbidding { needs, version, .. } =
                     forbidding(&session, negate, deadline.0).ok()?;
                 (needs, version)
             }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{BoundedQuestion, Session};
 use crate::explain::{self, Refuting};
 use crate::knobs::Added;
-use crate::needs::{fence_forbidding, forbidding, needs};
+use crate::needs::{Forbidding, fence_forbidding, forbidding, needs};
 use cat::model::ir::Model;
 use engine::engines::{Checked, Reply};
 use engine::eval::Eval;
@@ -18,7 +18,7 @@ use program::ThreadId;
 use program::litmus::LitmusTest;
 use program::litmus::Prop;
 use program::options::Setting;
-use verdict::{Answer, Explanation, Missing, Need, Reason};
+use verdict::{Answer, Explanation, Missing, Reason};
 
 impl<'a> Session<'a> {
     /// Answers about outcomes come with an [`Explanation`]; this costs many more questions.
@@ -169,7 +169,7 @@ impl<'a> Session<'a> {
             links: Vec::new(),
             none: None,
         };
-        let forbidding = forbidding(self, negate, deadline.0);
+        let forbidding = self.forbidding(negate, deadline);
         let simple = forbidding
             .as_ref()
             .is_ok_and(|changed| changed.needs.len() == 1);
@@ -179,9 +179,9 @@ impl<'a> Session<'a> {
             self.by_reading(negate, deadline)
         };
         match forbidding {
-            _ if let Some((setting, needs)) = reading => {
+            _ if let Some((setting, found)) = reading => {
                 let (name, value) = setting.words();
-                let under = format!("{name}={value}");
+                let (under, needs) = (format!("{name}={value}"), found.needs);
                 if needs.is_empty() {
                     missing.none = Some(format!(
                         "the reading `{under}` of the source forbids it as written"
@@ -223,12 +223,42 @@ impl<'a> Session<'a> {
         }));
     }
 
+    /// The fewest changes that forbid an outcome. Where a reading is chosen, proxy fences of which
+    /// that reading alone speaks are among them.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub(crate) fn forbidding(
+        &self,
+        negate: bool,
+        deadline: Deadline,
+    ) -> Result<Forbidding, String> {
+        let found = forbidding(self, negate, deadline.0);
+        let count = |found: &Forbidding| found.needs.len();
+        if found.as_ref().is_ok_and(|found| count(found) == 1) {
+            return found;
+        }
+        let chosen = self.chosen_readings().into_iter();
+        let fences = chosen
+            .filter_map(|setting| fence_forbidding(self, negate, setting, deadline.0))
+            .find(|fences| count(fences) > 0);
+        match (fences, found) {
+            (Some(fences), Ok(found)) if count(&found) < count(&fences) => Ok(found),
+            (Some(fences), _) => Ok(fences),
+            (None, found) => found,
+        }
+    }
+
     /// Another reading of the source under which the program, perhaps with more proxy fences,
     /// forbids an outcome; and the fences.
-    fn by_reading(&mut self, negate: bool, deadline: Deadline) -> Option<(Setting, Vec<Need>)> {
+    pub(crate) fn by_reading(
+        &mut self,
+        negate: bool,
+        deadline: Deadline,
+    ) -> Option<(Setting, Forbidding)> {
         self.other_readings().into_iter().find_map(|setting| {
-            let needs = fence_forbidding(self.under(setting), negate, setting, deadline.0)?;
-            Some((setting, needs))
+            let found = fence_forbidding(self.under(setting), negate, setting, deadline.0)?;
+            Some((setting, found))
         })
     }
 

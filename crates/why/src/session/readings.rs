@@ -66,6 +66,16 @@ impl<'a> Session<'a> {
         set.all(|s| s.option != option) && signature::has_readings(self.model, OPTIONS[option].name)
     }
 
+    /// The readings that the test or the user chose.
+    pub(super) fn chosen_readings(&self) -> Vec<Setting> {
+        let chosen = self.set.iter().chain(&self.test.options).copied();
+        let is_reading = |s: &Setting| {
+            let row = s.row();
+            row.reading.is_some() && signature::has_readings(self.model, row.name)
+        };
+        chosen.filter(is_reading).collect()
+    }
+
     /// Readings of the source, other than that of the model, that may be chosen.
     pub(super) fn other_readings(&self) -> Vec<Setting> {
         let of_model = |option: usize| {
