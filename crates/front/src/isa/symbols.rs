@@ -65,6 +65,8 @@ pub struct Object {
     pub fields: Option<Layout>,
     /// PTX: an array of bytes; accesses decide the types of its contents.
     pub cut: bool,
+    /// C family: dynamic shared memory, which code may view as several types.
+    pub dynamic: bool,
     /// Initial values, one per cell.
     pub init: Vec<Init>,
     /// The state space of the object.
@@ -97,6 +99,7 @@ impl Object {
             record: None,
             fields: None,
             cut: false,
+            dynamic: false,
             init: vec![Init::Int(value)],
             space: Space::Global,
             atomic: None,
@@ -387,6 +390,12 @@ impl Symbols {
             bytes: of(|o| o.cut),
             watched: of(|o| o.watched),
         }
+    }
+
+    /// Arrays of dynamic shared memory in code of the C family.
+    pub fn dynamic(&self) -> Vec<LocId> {
+        let all = self.objects().filter(|(_, object)| object.dynamic);
+        all.map(|(id, _)| id).collect()
     }
 
     /// Objects whose type no declaration, no access and no named element decides.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
-use super::program_scope;
+use super::{program_scope, views};
 use crate::isa::Symbols;
 use crate::isa::clike;
 use crate::isa::ptx::{
@@ -199,11 +199,13 @@ pub(super) fn build_clike(
         sink,
     );
     let published = threads.iter().any(|t| !t.env.strict);
+    let errors = sink.errors();
     let threads = lower_clike(threads, &mut symbols, sink)
         .into_iter()
         .map(|(thread, _)| thread)
         .collect();
     let machine = Machine::full();
+    let dynamic = symbols.dynamic();
     let mut program = Program {
         dialect,
         threads,
@@ -211,6 +213,9 @@ pub(super) fn build_clike(
         machine,
         host: None,
     };
+    if sink.errors() == errors {
+        views::divide(&mut program, &dynamic, sink);
+    }
     if !published {
         settle_atomicity(&mut program);
     }

@@ -32,6 +32,7 @@ mod respell;
 mod schema;
 pub mod source;
 mod toml;
+mod views;
 mod write;
 
 pub use bless::bless;

@@ -41,6 +41,10 @@ impl<'a> Lowering<'a, '_> {
             .as_ref()
             .is_some_and(|(of, space)| alike(&of.ty) && *space == Space::Shared);
         if let (true, Some(loc)) = (alike, found) {
+            let object = self.symbols.object(loc).0;
+            if let Some(object) = self.symbols.object_mut(object) {
+                object.dynamic = true;
+            }
             let (first, begins) = self
                 .dynamic
                 .get_or_insert_with(|| (word.to_owned(), loc))

@@ -1056,7 +1056,9 @@ impl Lowering<'_, '_> {
             && to.ty != from.ty
         {
             match (to.word(), from.word()) {
-                (Some(a), Some(b)) if a.bits != b.bits => self.mixed_size(&tree.range, a, b),
+                (Some(a), Some(b)) if a.bits != b.bits && !self.may_view(&value) => {
+                    self.mixed_size(&tree.range, a, b)
+                }
                 (Some(_), Some(_)) => {}
                 _ if to.ty == Type::Void || from.ty == Type::Void => {}
                 _ if alike(to, from) || alike(from, to) => {}
@@ -1084,6 +1086,12 @@ impl Lowering<'_, '_> {
             return self.nothing();
         }
         value.converted(&to.ty)
+    }
+
+    /// Whether an address may be in dynamic shared memory, which code views as several types.
+    fn may_view(&self, address: &Value) -> bool {
+        let is_dynamic = |loc| self.symbols.object(loc).1.dynamic;
+        self.dynamic.is_some() && address.expr.base().is_none_or(is_dynamic)
     }
 
     pub(super) fn mixed_size(&mut self, range: &Range<usize>, ty: Ty, object: Ty) {

@@ -60,7 +60,7 @@ mod outside;
 #[cfg(test)]
 mod page;
 mod parse;
-mod parts;
+pub(crate) mod parts;
 pub mod pointers;
 mod print;
 mod private;

@@ -16,11 +16,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::offsets::Offsets;
 use diag::{Sink, Span};
 use program::points::{Points, access_of};
-use program::{Field, Init, Layout, LocId, LocationKind, Program, Tag, Ty, mbarrier};
+use program::{Dialect, Field, Init, Layout, LocId, LocationKind, Program, Tag, Ty, mbarrier};
 
 /// The number of cells of each access, by thread and micro-op, for accesses that may reach objects
 /// with several fields.
-pub(super) type Cells = HashMap<(usize, usize), u8>;
+pub(crate) type Cells = HashMap<(usize, usize), u8>;
 
 /// An access to an object through a register, with its possible places.
 pub(super) struct RegisterAccess {
@@ -37,7 +37,7 @@ pub(super) struct RegisterAccess {
 
 /// Divides the arrays in `bytes`. Returns the number of cells for all accesses to objects with
 /// several fields.
-pub(super) fn cut(
+pub(crate) fn cut(
     program: &mut Program,
     points: &Points,
     bytes: &[LocId],
@@ -393,10 +393,14 @@ fn refuse(
         _ => format!("a {bits}-bit access to one field or to several of `{name}`"),
     };
     sink.error("mixed-size", access.span, message, |d| {
-        d.label(format!("{bits} bits")).help(format!(
-            "declare `{name}` with its size alone, `{{ bytes = {} }}`: its fields are then \
-             what its accesses make of it",
-            layout.bytes(count)
-        ))
+        let help = match program.dialect {
+            Dialect::Ptx => format!(
+                "declare `{name}` with its size alone, `{{ bytes = {} }}`: its fields are then \
+                 what its accesses make of it",
+                layout.bytes(count)
+            ),
+            _ => "let each pointer into it stay within values of one size".to_owned(),
+        };
+        d.label(format!("{bits} bits")).help(help)
     });
 }

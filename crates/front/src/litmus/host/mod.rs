@@ -13,7 +13,7 @@ use super::build::{
     CThreadDraft, lower_clike, refuse_host_groups, settle_atomicity, warn_of_shared_local,
 };
 use super::places::GridLayout;
-use super::program_scope;
+use super::{program_scope, views};
 use crate::isa::Symbols;
 use crate::isa::clike::host::{Does, Request};
 use crate::isa::clike::{Env, Unit};
@@ -163,7 +163,7 @@ pub(super) fn assemble(
         threads.push(body.thread);
         untyped.push(body.untyped);
     }
-    let open = symbols.open();
+    let (open, dynamic) = (symbols.open(), symbols.dynamic());
     let locations = symbols.into_locations();
     let mut program = Program {
         dialect,
@@ -172,6 +172,9 @@ pub(super) fn assemble(
         machine,
         host: Some(Box::new(host)),
     };
+    if sink.errors() == errors {
+        views::divide(&mut program, &dynamic, sink);
+    }
     settle_atomicity(&mut program);
     refuse_grid_barriers(&program, sink);
     refuse_host_groups(&program, sink);

@@ -1,0 +1,93 @@
+//! Divides dynamic shared memory that code of the C family views as several types.
+//!
+//! Such code carves one array by offsets, through pointers to other types. The cells of the array
+//! are then what its accesses make of it, as in PTX.
+//!
+//! # Invariants
+//! - Memory whose accesses all have the size of its elements stays as it is.
+//! - An access to an element of another size is an error in all other memory.
+//!
+//! # Sources
+//! - CUDA C++ Programming Guide, *__shared__*: arrays of dynamic shared memory begin at one address,
+//!   and pointers with offsets into one array give the others.
+
+use std::collections::BTreeSet;
+
+use crate::isa::ptx::parts;
+use diag::{Sink, Span};
+use program::points::{Points, access_of};
+use program::{Init, Layout, LocId, LocationKind, Program, Ty};
+
+/// One byte.
+const BYTE: Ty = Ty {
+    bits: 8,
+    signed: false,
+};
+
+/// Divides the arrays in `dynamic` as their accesses demand.
+pub(super) fn divide(program: &mut Program, dynamic: &[LocId], sink: &mut Sink) {
+    if dynamic.is_empty() {
+        return;
+    }
+    let points = Points::compute(program);
+    let viewed = viewed(program, &points, dynamic, sink);
+    if viewed.is_empty() {
+        return;
+    }
+    let viewed: Vec<LocId> = viewed.into_iter().collect();
+    viewed.iter().for_each(|object| in_bytes(program, *object));
+    let cells = parts::cut(program, &points, &viewed, sink);
+    for ((thread, instr), count) in cells {
+        program.threads[thread].code[instr].element.cells = count;
+    }
+}
+
+/// The arrays that some access views as elements of another size; reports such accesses to other
+/// memory.
+fn viewed(
+    program: &Program,
+    points: &Points,
+    dynamic: &[LocId],
+    sink: &mut Sink,
+) -> BTreeSet<LocId> {
+    let mut viewed = BTreeSet::new();
+    let mut told: BTreeSet<(u32, u32)> = BTreeSet::new();
+    for (t, _, instr) in program.instrs() {
+        let Some((addr, ty)) = access_of(&instr.op) else {
+            continue;
+        };
+        for object in points.of(usize::from(t.0), addr) {
+            let bits = program.element(object).bits;
+            let Span { start, end } = instr.span;
+            if program.layout(object).cells() > 1 || bits == ty.bits {
+                continue;
+            }
+            if dynamic.contains(&object) {
+                viewed.insert(object);
+            } else if told.insert((start, end)) {
+                let name = &program.location(object).name;
+                let message = format!("a {}-bit access to {bits}-bit elements", ty.bits);
+                sink.error("mixed-size", instr.span, message, |d| {
+                    d.label(format!("this can be an access to `{name}`"))
+                        .help("let each pointer point to memory with elements of its own size")
+                });
+            }
+        }
+    }
+    viewed
+}
+
+/// Makes an array one of bytes.
+fn in_bytes(program: &mut Program, object: LocId) {
+    let LocationKind::Object { init, layout, .. } =
+        &mut program.locations[usize::from(object.0)].kind
+    else {
+        return;
+    };
+    let first = match init.contains(&Init::Unknown) {
+        true => Init::Unknown,
+        false => Init::Int(0),
+    };
+    *init = vec![first; layout.bytes(init.len()) as usize];
+    *layout = Layout::from(BYTE);
+}
