@@ -22,6 +22,7 @@ mod pipelines;
 mod programs;
 mod races;
 mod readings;
+mod reuse;
 mod run;
 mod sources;
 mod streams;

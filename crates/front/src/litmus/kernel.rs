@@ -668,7 +668,13 @@ impl Source {
             };
             lines.push((
                 variable,
-                declared(variable, made, addresses, accesses.of(variable, &inner)),
+                declared(
+                    variable,
+                    made,
+                    addresses,
+                    accesses.of(variable, &inner),
+                    accesses.reuse_object(variable),
+                ),
             ));
         }
         let bytes = dynamic
@@ -685,8 +691,9 @@ impl Source {
             .iter()
             .flat_map(|(variable, _)| accesses.of(variable, &inner))
             .collect();
+        let reused = dynamic.iter().any(|of| accesses.reuse_object(of.0));
         if let Some((variable, made)) = one_of(&dynamic, bytes) {
-            lines.push((variable, declared(variable, made, None, types)));
+            lines.push((variable, declared(variable, made, None, types, reused)));
         }
         for (variable, line) in lines {
             match line {
@@ -1359,6 +1366,7 @@ fn declared(
     made: Made,
     addresses: Option<Vec<String>>,
     types: Vec<Ty>,
+    reused: bool,
 ) -> Result<ObjectTable, (String, String)> {
     if let Some(init) = addresses {
         let elements = v.elements.unwrap_or(1);
@@ -1386,13 +1394,12 @@ fn declared(
         types.iter().any(|ty| Some(ty.bits) < said)
             || types.iter().any(|ty| ty.bits != types[0].bits)
     };
-    let several = types.iter().any(|ty| ty.bits != types[0].bits)
-        && v.ty.bits == 8
-        && begins.iter().all(|n| *n == 0);
+    let differ_in_bytes = v.ty.bits == 8 && types.iter().any(|ty| ty.bits != types[0].bits);
+    let several = (reused || differ_in_bytes) && begins.iter().all(|n| *n == 0);
     let cut = match made.fields.first() {
         Some(word) if word == BYTES => made.elements.or(bytes),
         // A type that differs from that of some access only gives the number of bytes.
-        Some(word) if v.elements.is_none() && made.init.is_none() && differ(word) => {
+        Some(word) if v.elements.is_none() && made.init.is_none() && (reused || differ(word)) => {
             sized(v, &made)
         }
         None if made.init.is_none() && (several || v.space == "local") => bytes,

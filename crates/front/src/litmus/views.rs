@@ -16,13 +16,7 @@ use std::collections::BTreeSet;
 use crate::isa::ptx::parts;
 use diag::{Sink, Span};
 use program::points::{Points, access_of};
-use program::{Init, Layout, LocId, LocationKind, Program, Ty};
-
-/// One byte.
-const BYTE: Ty = Ty {
-    bits: 8,
-    signed: false,
-};
+use program::{LocId, Program};
 
 /// Divides the arrays in `dynamic` as their accesses demand.
 pub(super) fn divide(program: &mut Program, dynamic: &[LocId], sink: &mut Sink) {
@@ -35,7 +29,9 @@ pub(super) fn divide(program: &mut Program, dynamic: &[LocId], sink: &mut Sink) 
         return;
     }
     let viewed: Vec<LocId> = viewed.into_iter().collect();
-    viewed.iter().for_each(|object| in_bytes(program, *object));
+    viewed
+        .iter()
+        .for_each(|object| parts::in_bytes(program, *object));
     let cells = parts::cut(program, &points, &viewed, sink);
     for ((thread, instr), count) in cells {
         program.threads[thread].code[instr].element.cells = count;
@@ -75,19 +71,4 @@ fn viewed(
         }
     }
     viewed
-}
-
-/// Makes an array one of bytes.
-fn in_bytes(program: &mut Program, object: LocId) {
-    let LocationKind::Object { init, layout, .. } =
-        &mut program.locations[usize::from(object.0)].kind
-    else {
-        return;
-    };
-    let first = match init.contains(&Init::Unknown) {
-        true => Init::Unknown,
-        false => Init::Int(0),
-    };
-    *init = vec![first; layout.bytes(init.len()) as usize];
-    *layout = Layout::from(BYTE);
 }

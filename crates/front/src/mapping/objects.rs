@@ -13,14 +13,18 @@
 //! - PTX ISA 9.4, *mbarrier*: `init` of an existing object, and an expected count of zero, are
 //!   undefined.
 
+use std::collections::BTreeSet;
+
 use super::Unmapped;
 use super::lower::{half, steps};
 use super::table::{Mapping, OpKind, SourceOrder};
+use crate::isa::ptx::{parts, reuse};
+use diag::{Sink, SourceFile, Span};
 use program::mbarrier as state;
-use program::points::Points;
+use program::points::{Points, access_of};
 use program::{
-    Access, BinOp, Class, CmpOp, Expr, Init, Instr, LocationKind, Op, Program, RegId, Register,
-    Scope, Space, Tag, Tags, ThreadId, Ty, Update,
+    Access, BinOp, Class, CmpOp, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId,
+    Register, Scope, Space, Tag, Tags, ThreadId, Ty, Update,
 };
 
 /// The objects of a program, and the addresses that may reach them.
@@ -73,6 +77,17 @@ pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
             }
         }
     }
+    let is_reused = |program: &Program, object: LocId| {
+        let mut all = program.instrs();
+        all.any(|(t, _, instr)| {
+            let address = access_of(&instr.op).filter(|_| !instr.op.has(Tag::Mbarrier));
+            address.is_some_and(|(addr, _)| points.of(usize::from(t.0), addr).contains(&object))
+        })
+    };
+    let (reused, found): (BTreeSet<LocId>, BTreeSet<LocId>) = found
+        .into_iter()
+        .partition(|object| is_reused(program, *object));
+    separate(program, reused.into_iter().collect(), unmapped);
     for object in found {
         if let LocationKind::Object { class, .. } =
             &mut program.locations[usize::from(object.0)].kind
@@ -80,6 +95,34 @@ pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
             *class = Some(Class::Mbarrier);
         }
     }
+}
+
+/// Separates mbarrier objects from the other data of their storage, as in PTX.
+fn separate(program: &mut Program, reused: Vec<LocId>, unmapped: &mut Vec<Unmapped>) {
+    if reused.is_empty() {
+        return;
+    }
+    for object in &reused {
+        parts::in_bytes(program, *object);
+    }
+    let mut points = Points::compute(program);
+    let mut untyped = vec![Some(Vec::new()); program.threads.len()];
+    while reuse::separate(program, &points, &reused, &mut untyped) {
+        points = Points::compute(program);
+    }
+    let mut sink = Sink::new(&SourceFile::new("", ""));
+    let cells = parts::cut(program, &points, &reused, &mut sink);
+    for ((thread, instr), count) in cells {
+        program.threads[thread].code[instr].element.cells = count;
+    }
+    let first = program
+        .instrs()
+        .find(|(_, _, instr)| instr.op.has(Tag::Mbarrier))
+        .map_or_else(Span::default, |(_, _, instr)| instr.span);
+    unmapped.extend(sink.into_diagnostics().into_iter().map(|error| Unmapped {
+        span: first,
+        rule: format!("object rows: {}", error.message),
+    }));
 }
 
 impl BarrierObjects<'_> {

@@ -509,6 +509,10 @@ pub(super) fn is_ordinary(e: &mut Emit<'_, '_>, loc: LocId, at: &Range<usize>) -
                 .note(
                     "an ordinary access to an mbarrier object is undefined (PTX ISA 9.4, mbarrier)",
                 )
+                .help(format!(
+                    "if it is invalidated before, declare its storage: `{name} = {{ bytes = 8, \
+                     space = \"shared\" }}`"
+                ))
         },
     );
     None

@@ -65,7 +65,7 @@ pub mod pointers;
 mod print;
 mod private;
 mod regs;
-mod reuse;
+pub(crate) mod reuse;
 mod table;
 mod tensormap;
 #[cfg(test)]

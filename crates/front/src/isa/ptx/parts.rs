@@ -283,6 +283,21 @@ fn byte_ty(size: u32) -> Ty {
     }
 }
 
+/// Makes an array one of bytes. Values that are known become zero.
+pub(crate) fn in_bytes(program: &mut Program, object: LocId) {
+    let LocationKind::Object { init, layout, .. } =
+        &mut program.locations[usize::from(object.0)].kind
+    else {
+        return;
+    };
+    let first = match init.contains(&Init::Unknown) {
+        true => Init::Unknown,
+        false => Init::Int(0),
+    };
+    *init = vec![first; layout.bytes(init.len()) as usize];
+    *layout = Layout::from(byte_ty(1));
+}
+
 /// Gives an array of bytes its cells, and converts initial addresses from bytes to cells.
 fn lay(program: &mut Program, object: LocId, new: Layout) {
     let LocationKind::Object { layout, init, .. } =

@@ -59,7 +59,7 @@ enum BytePosition {
 
 /// Separates the mbarrier objects of one array from its data, if accesses mix them; returns whether
 /// it found such an array.
-pub(super) fn separate(
+pub(crate) fn separate(
     program: &mut Program,
     points: &Points,
     bytes: &[LocId],
@@ -197,12 +197,15 @@ fn word_of(place: &i64) -> i64 {
 
 /// Whether an operation begins or ends an mbarrier object.
 fn begins_or_ends(instr: &Instr) -> bool {
-    let opcode = instr
-        .text
-        .split_whitespace()
-        .find(|word| word.starts_with("mbarrier."))
-        .unwrap_or_default();
-    instr.op.has(Tag::MbarrierInit) || opcode.split('.').nth(1) == Some("inval")
+    instr.op.has(Tag::MbarrierInit)
+        || matches!(
+            &instr.op,
+            Op::Rmw {
+                dst: Some(word),
+                update: Update::When { new, .. },
+                ..
+            } if *new == mbarrier::inval(Expr::Reg(*word))
+        )
 }
 
 /// The address `by` bytes further on; an address of 0, outside all memory, stays.

@@ -75,6 +75,16 @@ impl<'a> Accesses<'a> {
             .collect()
     }
 
+    /// Whether a variable holds an mbarrier object and, at another time, ordinary data.
+    pub(super) fn reuse_object(&self, v: &Variable) -> bool {
+        let all = self.through(HashSet::from([v.name.as_str()]));
+        let of_object = |opcode: &&str| opcode.starts_with("mbarrier.");
+        all.iter().any(of_object)
+            && all
+                .iter()
+                .any(|opcode| !of_object(opcode) && element(opcode).is_some())
+    }
+
     /// Whether an instruction takes the address of a name.
     pub(super) fn take_address(&self, name: &str) -> bool {
         self.lines.iter().any(|(opcode, of)| {
