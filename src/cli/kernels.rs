@@ -134,6 +134,11 @@ pub(super) fn told(
             .as_ref()
             .map(|by| format!("this is about the code that {by} makes of the file")),
     );
+    if own.by != LaunchOrigin::Choice {
+        notes.extend(launch.zeroed.iter().map(|name| {
+            format!("`{name}` begins with 0 here: the course of the kernel depends on its values")
+        }));
+    }
     Some(Box::new(KernelAnswer {
         kernel: launch.kernel.clone(),
         launch: text.clone(),
@@ -423,6 +428,11 @@ impl Told<'_> {
         if let Some(reason) = of_host {
             return reason;
         }
+        if pair.events.iter().any(|event| event.event.agent.is_some()) {
+            return "nothing orders the two: an asynchronous operation is ordered only with \
+                    accesses behind a wait for it, and through another proxy only by a proxy fence"
+                .to_owned();
+        }
         let lines = pair.events.each_ref().map(|event| event.event.line.number);
         let is_it = |race: &&Race| {
             let found = [race.first.line.number, race.second.line.number];
@@ -453,10 +463,7 @@ impl Told<'_> {
     /// Undefined behaviour other than a race.
     fn misuse(&self, fault: &Fault) -> Diagnostic {
         let kernel = &self.launch.kernel;
-        let name = match fault.name().as_str() {
-            "divergence" => "barrier divergence".to_owned(),
-            name => name.to_owned(),
-        };
+        let name = report::misuse_name(fault);
         let id = if fault.relation == "divergence" {
             "divergence"
         } else {
@@ -467,7 +474,14 @@ impl Told<'_> {
         let span = first.map_or(self.launch.span, |event| self.span(event));
         let mut d = Diagnostic::error(id, &self.test.file, span, message);
         for (i, event) in fault.events.iter().enumerate() {
-            let said = format!("{}: {}", self.thread(event), event.noun);
+            // In a sentence, a thread of a program ends with a comma.
+            let thread = self.thread(event);
+            let noun = match event.noun.as_str() {
+                // The mark of an unmet precondition.
+                "fence" if fault.relation == "MISUSE" => "misuse",
+                noun => noun,
+            };
+            let said = format!("{}: {noun}", thread.trim_end_matches(','));
             let at = self.span(event);
             d = match i {
                 0 => d.label(said),
@@ -528,6 +542,7 @@ impl Told<'_> {
         let d = Diagnostic::error("hang", &self.test.file, span, message).label(label);
         Some(match all.len() {
             1 => d,
+            2 => d.note("one more thread does not end"),
             n => d.note(format!("{} more threads do not end", n - 1)),
         })
     }

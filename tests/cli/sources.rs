@@ -8,13 +8,18 @@ use super::{Said, fencepost};
 
 /// A kernel that is right, and its twin with one bug: the file, the place that is told, and what is
 /// wrong there.
-const TWINS: [(&str, &str, &str); 13] = [
+const TWINS: [(&str, &str, &str); 14] = [
     (
         "block_reduction.cu",
         "block_reduction.bug.cu:11:",
         "error[race]",
     ),
     ("block_scan.cu", "block_scan.bug.cu:8:", "error[race]"),
+    (
+        "carved_shared.cu",
+        "carved_shared.bug.cu:11:",
+        "error[race]",
+    ),
     ("convolution.cl", "convolution.bug.cl:7:", "error[race]"),
     (
         "dynamic_shared.cu",
@@ -460,4 +465,38 @@ fn every_command_takes_a_source_file() {
         said.out,
         said.err
     );
+}
+
+/// The answer names what it rests on: a setting, and a buffer that has to begin with some value.
+#[test]
+fn settings_and_first_values_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = ".version 8.5\n.target sm_80\n.address_size 64\n.visible .entry same()\n{\n\
+                  .shared .align 4 .b32 s;\nst.shared.b32 [s], 7;\nret;\n}\n";
+    fs::write(folder.path().join("same.ptx"), module).expect("writable");
+    let launch = ["--launch", "same<<<1, 2>>>()"];
+    let asked = ["same.ptx", "--set", "same-value=benign"];
+    let said = check(folder.path(), &[&asked[..], &launch].concat());
+    assert!(
+        said.out.contains("`same-value=benign` is set") && said.out.contains("1 race-free"),
+        "{}",
+        said.out
+    );
+    let said = check(folder.path(), &[&asked[..1], &launch].concat());
+    assert!(
+        !said.out.contains("is set") && said.out.contains("1 racy"),
+        "{}",
+        said.out
+    );
+
+    let loops = "__global__ void k(const int *n, int *out) {\n  for (int i = 0; i < n[0]; i++) out[i] = i;\n}\n";
+    fs::write(folder.path().join("loops.cu"), loops).expect("writable");
+    let begins = "`n` begins with 0 here";
+    for (launch, is_named) in [
+        ("k<<<1, 1>>>(n[1], out[4])", true),
+        ("k<<<1, 1>>>(n[1] = 2, out[4])", false),
+    ] {
+        let said = check(folder.path(), &["loops.cu", "--launch", launch]);
+        assert_eq!(said.out.contains(begins), is_named, "{}", said.out);
+    }
 }

@@ -80,7 +80,7 @@ tags! {
     Object "OBJECT" (Several, Built)
         "CUDA: an operation of a barrier, latch, semaphore or vote of the library";
     Misuse "MISUSE" (Several, Built)
-        "CUDA, PTX: an operation on an object that breaks its precondition; it orders nothing";
+        "CUDA, PTX: an operation whose precondition does not hold; it orders nothing";
     Aligned "ALIGNED" (Ptx, Built)
         "PTX: an instruction that all threads of a warp must execute together";
     Lanes "LANES" (Ptx, Unbuilt)

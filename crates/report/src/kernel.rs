@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use diag::Diagnostic;
 use indexmap::IndexMap;
-use verdict::{Property, Verdict};
+use verdict::{Fault, Property, Verdict};
 
 use super::summary::counted;
 use super::{AnswerLine, QueryStatus};
@@ -91,6 +91,9 @@ impl Kernels {
             tally.launch.clone_from(&answer.launch);
             tally.notes.clone_from(&answer.notes);
         }
+        for (name, value) in &line.settings {
+            tally.notes.push(format!("`{name}={value}` is set"));
+        }
         tally.beyond.extend(answer.beyond.clone());
         let verdict = &line.answer.verdict;
         let outside = verdict.reason().is_some() && !answer.found.is_empty();
@@ -108,11 +111,7 @@ impl Kernels {
             (Property::Undefined, Verdict::Defined) => tally.misuse = Some(None),
             (Property::Undefined, _) => {
                 let fault = line.answer.fault.as_ref().filter(|fault| !fault.race);
-                let name = fault.map(|fault| match fault.name().as_str() {
-                    "divergence" => "barrier divergence".to_owned(),
-                    name => name.to_owned(),
-                });
-                tally.misuse = Some(name);
+                tally.misuse = Some(fault.map(|fault| misuse_name(fault)));
             }
             (Property::Divergence, Verdict::Divergent) => {
                 tally.misuse = Some(Some("barrier divergence".to_owned()));
@@ -245,6 +244,15 @@ impl Kernels {
             1 => Some("1 hangs".to_owned()),
             n => Some(format!("{n} hang")),
         }
+    }
+}
+
+/// The name of undefined behaviour other than a race.
+pub fn misuse_name(fault: &Fault) -> String {
+    match fault.name().as_str() {
+        "divergence" => "barrier divergence".to_owned(),
+        // The name of a set of events.
+        name => name.to_lowercase(),
     }
 }
 

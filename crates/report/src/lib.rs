@@ -50,7 +50,7 @@ pub use html::Html;
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use junit::Junit;
-pub use kernel::{KernelAnswer, Kernels, LaunchSource};
+pub use kernel::{KernelAnswer, Kernels, LaunchSource, misuse_name};
 pub use line::{AnswerLine, FileSite, KnownFailure, OutcomeTable, PartOf, UnmetReading, is_met};
 pub use observations::{
     HazardPart, Hazards, Observations, ObservedHazard, ObservedOutcome, RacePair, RunExpected,

@@ -83,6 +83,8 @@ pub struct KernelLaunch {
     pub inputs: Vec<String>,
     /// Whether a kernel has fewer threads than in the `given` launch.
     pub is_smaller: bool,
+    /// Buffers without values that begin with 0, as the course of the kernel depends on them.
+    pub zeroed: Vec<String>,
     /// The reason for a smaller launch; for a program, the choices of its run.
     pub notes: Vec<String>,
     /// Of a program: its arguments.

@@ -24,6 +24,8 @@ pub(super) struct Bound {
     pub(super) memory: Vec<Memory>,
     /// The reason for fewer threads than in the given launch.
     pub(super) smaller: Option<String>,
+    /// Buffers without values that have to begin with 0.
+    pub(super) zeroed: Vec<String>,
 }
 
 /// An argument.

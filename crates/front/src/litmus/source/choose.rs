@@ -15,7 +15,7 @@
 
 use std::collections::BTreeSet;
 
-use super::bind::Bound;
+use super::bind::{Bound, bytes_of};
 use super::head::TRIAL;
 use super::launch::Contents;
 use crate::isa::clike::{KernelHead, KernelParameter};
@@ -115,8 +115,12 @@ pub(super) fn lengths(bound: &mut Bound, program: &Program) {
             LocationKind::Alias { .. } => continue,
         };
         let bytes = memory.element == super::ptx::BYTES;
+        let dynamic = bytes_of(&memory.element).filter(|_| memory.dynamic);
         let element = if bytes {
             1
+        } else if let Some(size) = dynamic {
+            // Accesses may have divided it.
+            size
         } else {
             layout.bytes(layout.cells()).max(1)
         };
@@ -167,6 +171,7 @@ pub(super) fn contents(bound: &mut Bound, program: &Program) -> bool {
         return false;
     };
     let name = &program.location(*loc).name;
+    bound.zeroed.push(name.clone());
     let steers = bound.memory.iter_mut().filter(|m| m.name == *name);
     steers.for_each(|m| m.contents = Contents::Values(vec![0]));
     true

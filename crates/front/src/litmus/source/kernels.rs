@@ -717,6 +717,7 @@ impl SourceKernel {
             inputs: inputs.map(|m| m.name.clone()).collect(),
             is_smaller: bound.smaller.is_some(),
             notes: bound.smaller.iter().cloned().collect(),
+            zeroed: bound.zeroed.clone(),
             arguments: Vec::new(),
             constants: BTreeMap::new(),
             given: bound.given(),
@@ -770,6 +771,7 @@ impl SourceKernel {
             arguments: Vec::new(),
             memory: Vec::new(),
             smaller: None,
+            zeroed: Vec::new(),
         };
         match given {
             Some(given) => bind(&mut bound, head, given)?,

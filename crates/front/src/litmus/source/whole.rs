@@ -305,6 +305,7 @@ impl<'a> BoundProgram<'a> {
             span: self.trace.span,
             inputs: open.map(|memory| memory.name.clone()).collect(),
             is_smaller: false,
+            zeroed: Vec::new(),
             notes: {
                 let smaller = self.smaller.iter().cloned();
                 smaller.chain(self.trace.choices.clone()).collect()
