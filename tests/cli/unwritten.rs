@@ -362,3 +362,42 @@ fn kernels_of_source_files_name_reads_of_nothing_written() {
         let _ = fs::remove_file(folder.path().join(file));
     }
 }
+
+/// An element keeps its own value, whatever a loop or a structure puts into the others.
+#[test]
+fn elements_of_unrolled_loops_are_independent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let test = |dialect: &str, ask: &str, code: &str| {
+        let (word, launch) = match dialect {
+            "opencl" => ("int", "global = 1\nlocal = 1"),
+            "cuda" => ("int", "block = 1"),
+            _ => ("u32", "block = 1"),
+        };
+        format!(
+            "name = \"t\"\ndialect = \"{dialect}\"\ncondition = '{ask}'\n[memory]\n\
+             in = {{ init = \"unknown\", size = 4, type = \"{word}\" }}\nout = {{ init = [0, 0, 0, 0], type = \"{word}\" }}\n\
+             [kernel]\n{launch}\ncode = '''\n{code}\n'''\n"
+        )
+    };
+    let loops = "int r[4]; for (int i = 0; i < 4; i++) r[i] = in[i]; r[0] = 5; for (int i = 0; i < 4; i++) out[i] = r[i];";
+    let copied = "for (int i = 0; i < 4; i++) { int v = in[i]; if (i == 1) v = 5; out[i] = v; }";
+    let sums = "int n = 0; for (int i = 0; i < 4; i++) { out[i] = i; n += in[i]; } out[3] = n;";
+    let lanes = "ld.weak.u32 r0, [in]\nshfl.sync.idx.b32 r1, r0, 0, 31, 1\nst.weak.u32 [out], r1\nst.weak.u32 [out+4], 5";
+    let vector = "ld.weak.v2.u32 {r0, r1}, [in]\nmov.u32 r1, 5\nst.weak.v2.u32 [out], {r0, r1}\n\
+                  ld.weak.u32 r2, [out+4]\nst.weak.u32 [out+8], r2\nld.weak.u32 r3, [out]\nst.weak.u32 [out+12], r3";
+    for (dialect, code, ask, word) in [
+        ("cuda", loops, "out[0] != 5", "forbidden"),
+        ("cuda", loops, "out[1] == 5", "undecided"),
+        ("opencl", copied, "out[1] != 5", "forbidden"),
+        ("opencl", copied, "out[2] == 5", "undecided"),
+        ("cuda", sums, "out[2] != 2", "forbidden"),
+        ("cuda", sums, "out[3] == 5", "undecided"),
+        ("ptx", lanes, "out[1] != 5", "forbidden"),
+        ("ptx", lanes, "out[0] == 7", "undecided"),
+        ("ptx", vector, "out[2] != 5", "forbidden"),
+        ("ptx", vector, "out[3] == 7", "undecided"),
+    ] {
+        let all = answers(folder.path(), &test(dialect, ask, code));
+        assert_eq!(of(&all, "reachability").0, word, "{ask}: {code}: {all:?}");
+    }
+}

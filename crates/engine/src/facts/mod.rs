@@ -23,7 +23,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::limits::BoundTrial;
 use crate::query::FinalState;
@@ -32,7 +32,7 @@ use crate::skeleton::domain::Domains;
 use crate::skeleton::needed::NeededTerms;
 use crate::skeleton::rivals::Rivals;
 use crate::skeleton::signature::{self, BaseRole};
-use crate::skeleton::{Cond, Skeleton, observable_ty, place};
+use crate::skeleton::{Cond, Event, Skeleton, Term, TermId, observable_ty, place};
 use crate::task::Task;
 use cat::model::signature::BaseId;
 use implied::Implied;
@@ -220,10 +220,83 @@ impl<'a> Facts<'a> {
                 depends: ASKED.to_owned(),
             });
         }
-        let made = asked
-            .into_iter()
-            .find_map(|o| unknowns.shown(program, &self.sk.memory, o))?;
+        let reads = self.reads_of_unwritten();
+        let made = asked.into_iter().find_map(|o| {
+            let made = unknowns.shown(program, &self.sk.memory, o)?;
+            self.shows(&reads, o).then_some(made)
+        })?;
         Some(read((made, ASKED.to_owned())))
+    }
+
+    /// By event: whether it is a read whose value may rest on memory before any write to it. The
+    /// events tell apart what the instructions do not, such as the elements that a loop writes.
+    fn reads_of_unwritten(&self) -> Vec<bool> {
+        let events = &self.sk.events;
+        let is_mistaken = |event: &Event| {
+            let site = event.thread.map(|thread| (thread, event.instr));
+            event.is_read() && site.is_some_and(|site| self.unwritten.reads.contains_key(&site))
+        };
+        let mut reads: Vec<bool> = events.iter().map(is_mistaken).collect();
+        loop {
+            let writes: Vec<usize> = (0..events.len())
+                .filter(|&e| events[e].is_write() && events[e].thread.is_some())
+                .filter(|&e| self.carries(&reads, e))
+                .collect();
+            let more: Vec<usize> = (0..events.len())
+                .filter(|&e| events[e].is_read() && !reads[e])
+                .filter(|&e| {
+                    writes
+                        .iter()
+                        .any(|&w| self.domains.may_overlap(&self.sk, e, w))
+                })
+                .collect();
+            if more.is_empty() {
+                return reads;
+            }
+            more.into_iter().for_each(|e| reads[e] = true);
+        }
+    }
+
+    /// Whether a write, its place or its value may rest on some of these reads.
+    fn carries(&self, reads: &[bool], write: usize) -> bool {
+        let Event {
+            value, addr, guard, ..
+        } = self.sk.events[write];
+        let Some(value) = value.filter(|_| !self.sk.given_up.contains(&write)) else {
+            return true;
+        };
+        let terms = [value].into_iter().chain(addr);
+        self.rests_on(reads, terms.chain(self.sk.pool.compared(guard)))
+    }
+
+    /// Whether an observable may show a value that rests on some of these reads.
+    fn shows(&self, reads: &[bool], observable: Observable) -> bool {
+        if let Some(term) = self.sk.observed_register(observable) {
+            return self.rests_on(reads, [term]);
+        }
+        let cell = self.sk.observed_cell(observable);
+        let at = self
+            .observed_cells
+            .iter()
+            .position(|observed| Some(*observed) == cell);
+        let Some(at) = at else { return true };
+        let writers = self.at_cell[at].iter().map(|(write, _)| *write);
+        let mut own = writers.filter(|&write| self.sk.events[write].thread.is_some());
+        own.any(|write| self.carries(reads, write))
+    }
+
+    /// Whether some term contains one of these reads.
+    fn rests_on(&self, reads: &[bool], terms: impl IntoIterator<Item = TermId>) -> bool {
+        let mut seen: FxHashSet<TermId> = FxHashSet::default();
+        let mut left: Vec<TermId> = terms.into_iter().collect();
+        while let Some(term) = left.pop() {
+            match self.sk.pool.term(term) {
+                Term::Read(e) if reads[e.index()] => return true,
+                _ if seen.insert(term) => left.extend(self.sk.pool.parts(term)),
+                _ => {}
+            }
+        }
+        false
     }
 
     /// The reads that can observe memory before any write to it.
