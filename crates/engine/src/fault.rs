@@ -421,7 +421,7 @@ pub fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect) -> St
         _ if to.host && !from.host => ", a thread of the host".to_owned(),
         _ if from.gpu != to.gpu => ", which runs on another device".to_owned(),
         Scope::Thread => ", which is another thread".to_owned(),
-        Scope::Gpu | Scope::Sys => String::new(),
+        Scope::Grid | Scope::Gpu | Scope::Sys => String::new(),
         _ => format!(", which runs in another {}", dialect.row().noun(scope)),
     }
 }

@@ -381,6 +381,9 @@ impl DialectRow {
 
     /// The noun for a group of that level; PTX's noun if the dialect has none.
     pub fn noun(&self, scope: Scope) -> &'static str {
+        if scope == Scope::Grid {
+            return "grid";
+        }
         let mut all = self
             .levels
             .iter()

@@ -336,7 +336,7 @@ impl Barrier {
     /// arrival. Hardware implements the barriers of smaller groups and counts the remaining threads
     /// (PTX ISA, `exit`).
     pub fn awaits_ended(domain: Scope) -> bool {
-        domain == Scope::Gpu
+        domain == Scope::Grid
     }
 
     /// Whether it is a collective of its group: undefined unless every thread takes part, even a

@@ -94,6 +94,16 @@ impl Layout {
             + i64::from(self.field(cell).offset)
     }
 
+    /// Whether both have cells of the same sizes at the same offsets.
+    pub fn is_alike(&self, other: &Layout) -> bool {
+        let same = |pair: (&Field, &Field)| {
+            (pair.0.offset, pair.0.ty.bits) == (pair.1.offset, pair.1.ty.bits)
+        };
+        self.size == other.size
+            && self.cells() == other.cells()
+            && self.fields.iter().zip(other.fields.iter()).all(same)
+    }
+
     /// Whether some field is an mbarrier object.
     pub fn has_mbarriers(&self) -> bool {
         self.fields.iter().any(|field| field.mbarrier)

@@ -23,6 +23,8 @@ pub enum Scope {
     Cluster,
     /// Vulkan queue family.
     QueueFamily,
+    /// One launch of a kernel. Barriers have this scope; accesses and fences do not.
+    Grid,
     /// One GPU, device.
     Gpu,
     /// All devices and the host.
@@ -38,7 +40,8 @@ pub struct ScopeRow {
     pub name: &'static str,
     /// The noun for it in reports of the executor.
     pub noun: &'static str,
-    /// The sets of operations with this scope in models, PTX's name first.
+    /// The sets of operations with this scope in models, PTX's name first; empty: only barriers
+    /// have it.
     pub sets: &'static [&'static str],
     /// The relation between threads of one group in models: PTX's, and that of OpenCL and Vulkan.
     pub groups: [Option<GroupRelation>; 2],
@@ -155,6 +158,13 @@ pub const SCOPE_ROWS: &[ScopeRow] = &[
         ],
     },
     ScopeRow {
+        scope: Scope::Grid,
+        name: "",
+        noun: "grid",
+        sets: &[],
+        groups: [None; 2],
+    },
+    ScopeRow {
         scope: Scope::Gpu,
         name: "gpu",
         noun: "device",
@@ -192,7 +202,9 @@ impl Scope {
 
     /// A scope as PTX writes it: `.gpu`.
     pub fn suffix(self) -> String {
-        format!(".{}", self.row().sets[0].to_lowercase())
+        let row = self.row();
+        let name = row.sets.first().unwrap_or(&row.noun);
+        format!(".{}", name.to_lowercase())
     }
 }
 
@@ -205,6 +217,8 @@ pub struct Place {
     pub gpu: u32,
     /// Vulkan queue family, else 0.
     pub queue_family: u32,
+    /// The launch among those of the GPU, if a host program has several.
+    pub grid: u32,
     /// Cluster number relative to the GPU; `None`: the CTA is its only member.
     pub cluster: Option<u32>,
     /// CTA or work-group number.
@@ -233,6 +247,7 @@ impl Place {
         Place {
             gpu,
             queue_family: 0,
+            grid: 0,
             cluster: None,
             cta,
             warp: None,
@@ -248,6 +263,7 @@ impl Place {
     pub fn group(&self, level: Scope) -> Option<u32> {
         match level {
             Scope::Gpu => Some(self.gpu),
+            Scope::Grid => Some(self.grid),
             Scope::QueueFamily => Some(self.queue_family),
             Scope::Cluster => self.cluster,
             Scope::Cta => Some(self.cta),
@@ -260,6 +276,7 @@ impl Place {
     pub fn set_group(&mut self, level: Scope, number: Option<u32>) {
         match level {
             Scope::Gpu => self.gpu = number.unwrap_or(0),
+            Scope::Grid => self.grid = number.unwrap_or(0),
             Scope::QueueFamily => self.queue_family = number.unwrap_or(0),
             Scope::Cluster => self.cluster = number,
             Scope::Cta => self.cta = number.unwrap_or(0),
@@ -283,6 +300,9 @@ impl Place {
         }
         if scope == Scope::Gpu {
             return true;
+        }
+        if scope == Scope::Grid {
+            return self.grid == other.grid;
         }
         if self.kernel != other.kernel {
             return false;

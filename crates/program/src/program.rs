@@ -122,7 +122,7 @@ impl Program {
     /// Whether a barrier of a thread synchronizes its grid, but the launch is not cooperative.
     pub fn is_uncooperative(&self, thread: ThreadId, barrier: &Barrier) -> bool {
         let place = &self.thread(thread).place;
-        let of_grid = barrier.domain == Scope::Gpu && barrier.is_collective();
+        let of_grid = barrier.domain == Scope::Grid && barrier.is_collective();
         of_grid && place.launched && !place.cooperative
     }
 

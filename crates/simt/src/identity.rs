@@ -58,7 +58,8 @@ fn lines(program: &Program) -> Vec<String> {
         let others = SCOPE_ROWS
             .iter()
             .filter(|row| !IN_LINE.contains(&row.scope));
-        for number in others.filter_map(|row| p.group(row.scope)) {
+        let numbers = others.filter_map(|row| p.group(row.scope));
+        for number in numbers.filter(|number| *number > 0) {
             line += &format!(" {number}");
         }
         lines.push(line);

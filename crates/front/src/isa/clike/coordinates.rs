@@ -102,17 +102,17 @@ const RANKS: [(&str, Scope, &[&str], Ty); 12] = [
         &["num_blocks"],
         Ty::U32,
     ),
-    ("rank in grid", Scope::Gpu, &["thread_rank"], Ty::U64),
+    ("rank in grid", Scope::Grid, &["thread_rank"], Ty::U64),
     (
         "threads of grid",
-        Scope::Gpu,
+        Scope::Grid,
         &["num_threads", "size"],
         Ty::U64,
     ),
-    ("block in grid", Scope::Gpu, &["block_rank"], Ty::U64),
-    ("blocks of grid", Scope::Gpu, &["num_blocks"], Ty::U64),
-    ("cluster in grid", Scope::Gpu, &["cluster_rank"], Ty::U64),
-    ("clusters of grid", Scope::Gpu, &["num_clusters"], Ty::U64),
+    ("block in grid", Scope::Grid, &["block_rank"], Ty::U64),
+    ("blocks of grid", Scope::Grid, &["num_blocks"], Ty::U64),
+    ("cluster in grid", Scope::Grid, &["cluster_rank"], Ty::U64),
+    ("clusters of grid", Scope::Grid, &["num_clusters"], Ty::U64),
 ];
 
 /// The functions of groups that give three numbers, and the variable with the same numbers.
@@ -121,9 +121,9 @@ const SHAPES: [(Scope, &str, &str); 7] = [
     (Scope::Cta, "group_index", "blockIdx"),
     (Scope::Cta, "dim_threads", "blockDim"),
     (Scope::Cta, "group_dim", "blockDim"),
-    (Scope::Gpu, "block_index", "blockIdx"),
-    (Scope::Gpu, "dim_blocks", "gridDim"),
-    (Scope::Gpu, "group_dim", "gridDim"),
+    (Scope::Grid, "block_index", "blockIdx"),
+    (Scope::Grid, "dim_blocks", "gridDim"),
+    (Scope::Grid, "group_dim", "gridDim"),
 ];
 
 /// The names of the group functions that give a thread's position.

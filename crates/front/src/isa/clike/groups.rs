@@ -12,7 +12,7 @@
 //!   `sync` of a tile is `__syncwarp` of its threads.
 //!
 //! # Where we differ
-//! - The threads of a GPU and a memory synchronization domain are one grid.
+//! - The threads of a launch are one grid.
 //! - A vote adds to a counter of the block between two barriers. The two barriers serve no other
 //!   purpose.
 
@@ -112,7 +112,7 @@ impl Lowering<'_, '_> {
                 match bare {
                     "this_thread_block" => group(Scope::Cta),
                     "this_cluster" => group(Scope::Cluster),
-                    "this_grid" => group(Scope::Gpu),
+                    "this_grid" => group(Scope::Grid),
                     "tiled_partition" => self.tile(tree, args),
                     "coalesced_threads" if args.is_empty() => Some(self.coalesced(&tree.range)),
                     _ => None,
@@ -411,7 +411,7 @@ impl Lowering<'_, '_> {
         let id = match group.domain {
             Scope::Cta => WORK_GROUP_BARRIER,
             Scope::Cluster => CLUSTER_BARRIER,
-            Scope::Gpu => GRID_BARRIER,
+            Scope::Grid => GRID_BARRIER,
             _ => SUB_GROUP_BARRIER,
         };
         let arrive = Tags::of(&[Tag::Barrier, Tag::BarrierArrive, Tag::Collective]);

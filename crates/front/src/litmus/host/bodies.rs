@@ -17,12 +17,19 @@ use crate::litmus::places::{GridLayout, MAX_THREADS, host_place, special_registe
 use diag::Sink;
 use program::host::{CommandKind, CommandOrigin, HostCommand, HostProgram};
 use program::{
-    Access, BinOp, Expr, Init, Instr, InstrId, LocId, MemoryKind, NdRange, Op, Place, RegId,
-    Register, Tag, Tags, Thread, ThreadId, Ty,
+    Access, BinOp, Expr, Init, Instr, InstrId, Layout, LocId, MemoryKind, NdRange, Op, Place,
+    RegId, Register, Tag, Tags, Thread, ThreadId, Ty,
 };
 
 /// The threads of a command, and the work-group of each.
 pub(super) type Body = (Vec<ThreadId>, Vec<u32>);
+
+/// A cell that a copy or a fill writes: its offsets in the two objects, and its type.
+pub(super) struct CopiedCell {
+    pub(super) to: i64,
+    pub(super) from: i64,
+    pub(super) ty: Ty,
+}
 
 /// A thread of a command, before lowering.
 enum BodyDraft {
@@ -81,11 +88,11 @@ impl<'a> Bodies<'a> {
     }
 
     pub(super) fn elements(&self, loc: LocId) -> u32 {
-        self.symbols.object(loc).1.init.len() as u32
+        (self.symbols.object(loc).1.init.len() / self.layout(loc).cells()) as u32
     }
 
-    pub(super) fn ty(&self, loc: LocId) -> Ty {
-        self.symbols.ty(loc)
+    pub(super) fn layout(&self, loc: LocId) -> Layout {
+        self.symbols.layout(loc)
     }
 
     /// How the object was allocated.
@@ -160,6 +167,7 @@ impl<'a> Bodies<'a> {
         for (i, (at, mut place)) in all.into_iter().enumerate() {
             let group = place.cta;
             place.cta += base;
+            place.grid = base;
             place.cluster = place.cluster.map(|c| c + base);
             let draft = self.draft(code, at, place);
             body.0
@@ -222,36 +230,47 @@ impl<'a> Bodies<'a> {
         )
     }
 
-    /// Adds the thread of a copy: from memory, or of a value, to memory.
+    /// Adds the thread of a copy to memory, from memory or of a value. `memory`: source, target.
     pub(super) fn copy(
         &mut self,
         request: &Request,
-        from: Option<LocId>,
-        to: LocId,
-        elements: u32,
+        memory: [Option<LocId>; 2],
+        cells: &[CopiedCell],
         device: u32,
     ) -> Body {
-        let ty = self.symbols.ty(to);
+        let [from, to] = memory;
+        let Some(to) = to else { return Body::default() };
+        let mut registers: Vec<Ty> = Vec::new();
         let mut ops = Vec::new();
-        for i in 0..elements {
+        for &CopiedCell {
+            to: at,
+            from: source,
+            ty,
+        } in cells
+        {
+            let known = registers.iter().position(|known| *known == ty);
+            let register = RegId(known.unwrap_or(registers.len()) as u16);
+            if known.is_none() {
+                registers.push(ty);
+            }
             let value = match from {
                 Some(from) => {
                     ops.push(Op::Load {
-                        dst: RegId(0),
-                        addr: element(from, request.first[1] + i, ty),
+                        dst: register,
+                        addr: at_offset(from, source),
                         access: self.plain(ty),
                     });
-                    Expr::Reg(RegId(0))
+                    Expr::Reg(register)
                 }
                 None => Expr::Const(ty.wrap(request.value)),
             };
             ops.push(Op::Store {
-                addr: element(to, request.first[0] + i, ty),
+                addr: at_offset(to, at),
                 value,
                 access: self.plain(ty),
             });
         }
-        self.made(request, ops, ty, device)
+        self.made(request, ops, &registers, device)
     }
 
     /// Whether a mapping, or the end of one, writes memory. `mapping` is `Some(for writing)`, or
@@ -303,7 +322,7 @@ impl<'a> Bodies<'a> {
                 });
             }
         }
-        self.made(request, ops, ty, device)
+        self.made(request, ops, &[ty], device)
     }
 
     fn plain(&self, ty: Ty) -> Access {
@@ -316,7 +335,7 @@ impl<'a> Bodies<'a> {
     }
 
     /// A generated thread of the device, without code in the test.
-    fn made(&mut self, request: &Request, ops: Vec<Op>, ty: Ty, device: u32) -> Body {
+    fn made(&mut self, request: &Request, ops: Vec<Op>, registers: &[Ty], device: u32) -> Body {
         let number = self.launch(&request.name);
         let place = Place::device(device, self.next_groups(device, 1));
         let (span, text) = (request.span, &request.name);
@@ -325,11 +344,12 @@ impl<'a> Bodies<'a> {
             .enumerate()
             .map(|(i, op)| Instr::new(InstrId(i as u32), op, span, 0.into(), text.clone()))
             .collect();
-        let regs = vec![Register {
+        let register = |ty: &Ty| Register {
             name: "copied".to_string(),
-            ty,
+            ty: *ty,
             init: Init::Int(0),
-        }];
+        };
+        let regs = registers.iter().map(register).collect();
         let thread = Thread {
             name: String::new(),
             place,
@@ -448,10 +468,15 @@ impl<'a> Bodies<'a> {
 
 /// The address of element `index` with type `ty`.
 fn element(loc: LocId, index: u32, ty: Ty) -> Expr {
-    match index {
+    at_offset(loc, i64::from(index * ty.bytes()))
+}
+
+/// The address `offset` bytes behind the start of an object.
+fn at_offset(loc: LocId, offset: i64) -> Expr {
+    match offset {
         0 => Expr::Address(loc),
         n => {
-            let (base, offset) = (Expr::Address(loc), Expr::Const(i64::from(n * ty.bytes())));
+            let (base, offset) = (Expr::Address(loc), Expr::Const(n));
             Expr::Bin(BinOp::Add, Ty::WORD, base.into(), offset.into())
         }
     }

@@ -7,13 +7,13 @@
 //!   Memcpy.
 
 use super::HostBuilder;
-use super::bodies::Body;
+use super::bodies::{Body, CopiedCell};
 use super::events::enqueues;
 use crate::isa::clike::host::{Does, Request};
 use crate::litmus::places::MAX_THREADS;
 use program::dialect::Runtime;
 use program::host::{CallId, CommandId, CommandKind, CommandOrigin, HostCommand, HostOp};
-use program::{LocId, MemoryKind, NdRange, RangeError, ThreadId};
+use program::{Layout, LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
 /// Whether a call has a flag or constant with that name.
 pub(super) fn has_word(request: &Request, word: &str) -> bool {
@@ -106,22 +106,22 @@ impl HostBuilder<'_, '_> {
             }
             Does::Copy => {
                 let (to, source) = (request.memory[0]?, request.memory[1]?);
-                let elements = self.extent(request, to.0, Some(source.0))?;
+                let cells = self.cells(request, to.0, source.0)?;
                 if self.declared.runtime == Runtime::Cuda {
                     *blocking = *blocking && self.synchronous(request, to.0, source.0)?;
                 }
+                let memory = [Some(source.0), Some(to.0)];
                 (
                     CommandKind::Copy,
-                    self.bodies
-                        .copy(request, Some(source.0), to.0, elements, device),
+                    self.bodies.copy(request, memory, &cells, device),
                 )
             }
             Does::Fill => {
                 let to = request.memory[0]?.0;
-                let elements = self.extent(request, to, None)?;
+                let cells = self.cells(request, to, to)?;
                 (
                     CommandKind::Copy,
-                    self.bodies.copy(request, None, to, elements, device),
+                    self.bodies.copy(request, [None, Some(to)], &cells, device),
                 )
             }
             Does::Map | Does::Unmap => {
@@ -307,12 +307,12 @@ impl HostBuilder<'_, '_> {
         None
     }
 
-    /// The number of elements that a copy copies, or that a fill writes.
-    fn extent(&mut self, request: &Request, to: LocId, from: Option<LocId>) -> Option<u32> {
-        let from = from.unwrap_or(to);
-        let (ta, tb) = (self.bodies.ty(to), self.bodies.ty(from));
+    /// The cells that a copy copies, or that a fill writes: then `from` is `to`.
+    fn cells(&mut self, request: &Request, to: LocId, from: LocId) -> Option<Vec<CopiedCell>> {
+        let [target, source] = [to, from].map(|memory| self.bodies.layout(memory));
+        let ta = target.field(0).ty;
         let span = request.bytes.map_or(request.span, |b| b.1);
-        if ta.bits != tb.bits {
+        if !target.is_alike(&source) {
             self.sink.error(
                 "mixed-size",
                 span,
@@ -328,7 +328,7 @@ impl HostBuilder<'_, '_> {
         let a = behind(to, 0);
         let b = if from == to { a } else { behind(from, 1) };
         let whole = u64::from(a.min(b));
-        let size = u64::from(ta.bits) / 8;
+        let size = target.bytes(target.cells());
         let bytes = request.bytes.map_or(whole * size, |b| b.0);
         let elements = bytes / size;
         let sizes_differ = request.bytes.is_none() && a != b;
@@ -342,7 +342,18 @@ impl HostBuilder<'_, '_> {
             });
             return None;
         }
-        u32::try_from(elements).ok()
+        let starts = |layout: &Layout, n: usize| layout.cells() as u32 * request.first[n];
+        let (a, b) = (
+            starts(&target, 0),
+            starts(&source, if from == to { 0 } else { 1 }),
+        );
+        let count = u32::try_from(elements).ok()? * target.cells() as u32;
+        let cell = |at: u32| CopiedCell {
+            to: target.offset(a + at),
+            from: source.offset(b + at),
+            ty: target.field(at).ty,
+        };
+        Some((0..count).map(cell).collect())
     }
 
     /// Whether a `cudaMemcpy` returns only after it is complete.

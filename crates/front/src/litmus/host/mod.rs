@@ -21,9 +21,9 @@ use crate::isa::ptx::RegInit;
 use diag::{Sink, Span};
 use program::dialect::Runtime;
 use program::host::{
-    CallId, CommandKind, HostOp, HostProgram, HostQuery, Lane, QueryId, QuerySubject, RuntimeCall,
+    CallId, HostOp, HostProgram, HostQuery, Lane, QueryId, QuerySubject, RuntimeCall,
 };
-use program::{BarrierNaming, Dialect, Machine, Op, Program, RegId, Scope, Thread, ThreadId};
+use program::{Dialect, Machine, Op, Program, RegId, Thread, ThreadId};
 
 mod assembly;
 mod bodies;
@@ -176,7 +176,6 @@ pub(super) fn assemble(
         views::divide(&mut program, &dynamic, sink);
     }
     settle_atomicity(&mut program);
-    refuse_grid_barriers(&program, sink);
     refuse_host_groups(&program, sink);
     warn_of_shared_local(&program, sink);
     program_scope::check(&program, sink);
@@ -282,33 +281,5 @@ impl HostBuilder<'_, '_> {
             _ => return self.enqueue(from, at, request).map(RequestResult::Call),
         };
         Some(RequestResult::Call(op))
-    }
-}
-
-/// Refuses barriers of a whole grid if other kernels run: the model would wait for all threads of
-/// the GPU, which are more than the grid.
-fn refuse_grid_barriers(program: &Program, sink: &mut Sink) {
-    let Some(host) = &program.host else { return };
-    let kernels = host
-        .commands
-        .iter()
-        .filter(|c| c.kind == CommandKind::Kernel)
-        .count();
-    if kernels < 2 {
-        return;
-    }
-    for thread in host.commands.iter().flat_map(|c| &c.threads) {
-        for instr in &program.thread(*thread).code {
-            let Some(b) = instr.op.barrier() else {
-                continue;
-            };
-            if b.domain == Scope::Gpu && matches!(b.naming, BarrierNaming::Counted { .. }) {
-                let message = "the barrier of a grid together with other kernels is not supported";
-                sink.error("unsupported", instr.span, message, |d| {
-                    d.label("expected a single launch")
-                });
-                return;
-            }
-        }
     }
 }

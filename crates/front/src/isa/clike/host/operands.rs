@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::calls::Param;
+use super::calls::{Does, Param};
 use super::lower::Wrong;
 use super::{Name, Names, Request};
 use crate::isa::clike::host_calls::Arg;
@@ -257,7 +257,16 @@ impl Lowering<'_, '_> {
             _ => return Ok(false),
         };
         let range = arg.range();
-        request.memory[n] = Some((self.host_location(arg, &name)?, self.unit.text.span(range)));
+        let loc = self.host_location(arg, &name)?;
+        let whole = matches!(request.does, Does::Map | Does::Unmap);
+        if whole && self.symbols.layout(loc).cells() > 1 {
+            let message = format!("`{}` is of a structure", self.str(&name));
+            return self.host_report(arg, message, |d| {
+                d.label("expected memory of integers")
+                    .note("mappings of structures are not supported")
+            });
+        }
+        request.memory[n] = Some((loc, self.unit.text.span(range)));
         Ok(true)
     }
 
@@ -266,13 +275,6 @@ impl Lowering<'_, '_> {
         let range = arg.range();
         let name = self.str(named).trim_start_matches('&').trim();
         match self.location(name) {
-            Some(loc) if self.symbols.layout(loc).cells() > 1 => {
-                let message = format!("`{name}` is of a structure");
-                self.host_report(arg, message, |d| {
-                    d.label("expected memory of integers")
-                        .note("commands on structures are not supported")
-                })
-            }
             Some(loc) => Ok(loc),
             None => {
                 let known: Vec<String> = self.symbols.names().map(str::to_string).collect();
