@@ -145,6 +145,9 @@ impl<'a> BoundProgram<'a> {
     /// Gives memory of no type that of a parameter.
     fn settle(&mut self, memory: usize, pointee: &str) {
         let memory = &mut self.memory[memory];
+        if pointee.contains("::") && memory.size == size_of(pointee) {
+            memory.element = Some(pointee.to_owned());
+        }
         if memory.element.is_none() {
             memory.element = Some(pointee.to_owned());
             memory.size = size_of(pointee);
@@ -336,7 +339,11 @@ fn size_of(element: &str) -> u64 {
         "double" => 8,
         // `s32`, `float`
         _ => {
-            let bits = element.get(1..).and_then(|bits| bits.parse::<u64>().ok());
+            // `cuda::atomic<int64_t, cuda::thread_scope_system>`
+            let inside = element.split_once("int").map(|(_, rest)| rest);
+            let digits = inside.and_then(|rest| rest.split("_t").next());
+            let bits = digits.or(element.get(1..));
+            let bits = bits.and_then(|bits| bits.parse::<u64>().ok());
             bits.map_or(4, |bits| bits.div_ceil(8))
         }
     }
@@ -344,18 +351,27 @@ fn size_of(element: &str) -> u64 {
 
 /// The value of a name under `[memory]`.
 fn object(memory: &ProgramMemory) -> ObjectTable {
+    let element = memory.element.as_deref().unwrap_or("u8");
     let length = (memory.bytes / memory.size.max(1)).max(1);
-    let same = memory.initial.windows(2).all(|pair| pair[0] == pair[1]);
+    let first = memory.initial.first().unwrap_or(&None);
+    let same = memory.initial.iter().all(|value| value == first);
+    let (is_record, is_class) = (memory.cells as u64 != length, element.contains("::"));
     let one = |value: &Option<i64>| value.map_or_else(|| quote(UNKNOWN), |n| n.to_string());
     let table = ObjectTable::default();
-    let table = if same {
-        let first = memory.initial.first().unwrap_or(&None);
-        table.with("init", one(first)).of_size(length)
-    } else {
-        let all: Vec<String> = memory.initial.iter().map(one).collect();
-        table.with("init", format!("[{}]", all.join(", ")))
+    let table = match first {
+        // The zeros of a structure are those of its members.
+        Some(0) if same && is_record => table.with("size", length),
+        value if !same || value.is_some() && (is_record || (is_class && length > 1)) => {
+            let all: Vec<String> = memory.initial.iter().map(one).collect();
+            table.with("init", format!("[{}]", all.join(", ")))
+        }
+        _ => table.with("init", one(first)).of_size(length),
+    };
+    let table = match memory.space {
+        Some(space) => table.in_space(space),
+        None => table,
     };
     table
-        .with_text("type", memory.element.as_deref().unwrap_or("u8"))
+        .with_text("type", element)
         .with_text("kind", memory.kind)
 }

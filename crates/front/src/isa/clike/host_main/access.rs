@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::machine::{BYTE, Machine, element_of, null};
 use super::parser::Read;
+use super::records::zero_of;
 use super::tree::{HostBase, HostExpr, HostExprKind, HostType};
 use super::values::{Allocation, Element, HostValue, MemoryObject, Place, Pointer};
 use program::Ty;
@@ -34,6 +35,8 @@ impl Machine<'_> {
             name,
             range: range.clone(),
             element,
+            record: None,
+            class: None,
             bytes,
             allocation,
             initial: Vec::new(),
@@ -41,11 +44,39 @@ impl Machine<'_> {
             freed: None,
             escapes: false,
             open: false,
+            space: None,
         };
-        object.initial = vec![None; object.length()];
-        object.shadow = object.initial.clone();
+        object.retyped(None);
         self.state.memory.push(object);
         self.state.memory.len() - 1
+    }
+
+    /// Makes memory of a type.
+    pub(super) fn allocate_of(
+        &mut self,
+        name: &str,
+        range: &Range<usize>,
+        of: &HostBase,
+        bytes: i64,
+        allocation: Allocation,
+    ) -> usize {
+        let memory = self.allocate(name, range, element_of(of), bytes, allocation);
+        self.settle_type(memory, of);
+        memory
+    }
+
+    /// Gives memory the structure or the class of a type.
+    fn settle_type(&mut self, memory: usize, of: &HostBase) {
+        let object = &mut self.state.memory[memory];
+        match of {
+            HostBase::Record(record) if !record.cells.is_empty() => {
+                object.record = Some(record.clone());
+                let first = object.initial.first().copied().flatten();
+                object.retyped(first.filter(|value| *value == 0));
+            }
+            HostBase::Atomic(_, false, class) => object.class = Some(class.clone()),
+            _ => {}
+        }
     }
 
     /// Checks a size of memory.
@@ -76,10 +107,10 @@ impl Machine<'_> {
         length: i64,
         zeroed: bool,
     ) -> Read<HostValue> {
-        if of.is_number() {
-            let element = element_of(&of.base);
-            let bytes = self.size(length * element.bytes(), element.bytes(), range)?;
-            let memory = self.allocate(name, range, element, bytes, Allocation::Variable);
+        if of.is_memory() {
+            let stride = element_of(&of.base).bytes();
+            let bytes = self.size(length * stride, stride, range)?;
+            let memory = self.allocate_of(name, range, &of.base, bytes, Allocation::Variable);
             if zeroed {
                 self.zeroed(memory);
             }
@@ -89,13 +120,17 @@ impl Machine<'_> {
         let first = self.state.cells.len();
         for _ in 0..length {
             let value = match of.base {
-                HostBase::Stream if zeroed => {
-                    HostValue::Stream(super::values::StreamValue::Default)
-                }
-                _ if zeroed && of.pointers > 0 => null(element_of(&of.base)),
+                HostBase::Stream if zeroed => zero_of(of),
+                _ if zeroed && of.pointers > 0 => zero_of(of),
                 _ => HostValue::Unset,
             };
             self.cell(value, of.clone());
+        }
+        if let HostBase::Record(record) = &of.base {
+            for at in first..first + length {
+                let record = record.clone();
+                self.state.cells[at].value = self.new_record(&record)?;
+            }
         }
         Ok(HostValue::Cells(first, length))
     }
@@ -171,16 +206,7 @@ impl Machine<'_> {
                 let of = self.value(of)?;
                 Some(self.element(&of, 0, &tree.range)?)
             }
-            HostExprKind::Member(of, name) => {
-                let component = ["x", "y", "z"].iter().position(|c| c == name);
-                match (component, self.place_if_any(of)?) {
-                    (Some(component), Some(Place::Cell(at))) => {
-                        let is_dim3 = matches!(self.state.cells[at].value, HostValue::Dim3(_));
-                        is_dim3.then_some(Place::Component(at, component))
-                    }
-                    _ => None,
-                }
-            }
+            HostExprKind::Member(of, name) => self.member_place(of, name)?,
             _ => None,
         })
     }
@@ -224,19 +250,21 @@ impl Machine<'_> {
         }
         self.within(memory, offset, element.bytes(), range)?;
         let object = &self.state.memory[memory];
-        if object.element.bytes() != element.bytes() || offset % element.bytes() != 0 {
-            return self.wrong(
-                range,
-                "the host accesses memory with elements of another size",
-                format!(
-                    "the elements of `{}` have {} bytes",
-                    object.name,
-                    object.element.bytes()
-                ),
-                "use one type for the memory",
-            );
+        let cell = object.cell_at(offset);
+        if let Some((at, _)) = cell.filter(|(_, own)| own.bytes() == element.bytes()) {
+            return Ok(at);
         }
-        Ok((offset / element.bytes()) as usize)
+        let message = format!(
+            "the elements of `{}` have {} bytes",
+            object.name,
+            object.element.bytes()
+        );
+        self.wrong(
+            range,
+            "the host accesses memory with elements of another size",
+            message,
+            "use one type for the memory",
+        )
     }
 
     /// Reports memory that was freed before.
@@ -288,9 +316,15 @@ impl Machine<'_> {
         ))
     }
 
-    /// `h[3]`, as the program that remains names it.
-    pub(super) fn named(&self, memory: usize, at: usize) -> String {
-        format!("{}[{at}]", self.state.memory[memory].name)
+    /// `h[3]`, `h[3].key`: a number in memory, as the program that remains names it.
+    pub(super) fn named(&self, memory: usize, cell: usize) -> String {
+        self.state.memory[memory].path(cell)
+    }
+
+    /// `h[3]`: an element, by its offset in bytes.
+    pub(super) fn element_named(&self, memory: usize, offset: i64) -> String {
+        let object = &self.state.memory[memory];
+        format!("{}[{}]", object.name, offset / object.element.bytes())
     }
 
     /// The value at a place.
@@ -305,11 +339,12 @@ impl Machine<'_> {
                 let at = self.accessed(*memory, *offset, *element, range)?;
                 let object = &self.state.memory[*memory];
                 let alone = self.state.threads.is_empty() || !object.escapes;
+                let own = object.cell_element(at);
                 if let Some(value) = object.shadow[at].filter(|_| alone) {
-                    return Ok(number_of(value, object.element));
+                    return Ok(number_of(value, own));
                 }
                 let text = self.named(*memory, at);
-                Ok(self.read(&text, object_element(self, *memory), range))
+                Ok(self.read(&text, own, range))
             }
         }
     }
@@ -355,6 +390,7 @@ impl Machine<'_> {
             Place::Cell(at) => {
                 self.not_shared(*at, range)?;
                 let of = self.state.cells[*at].of.clone();
+                let value = self.own_copy(value);
                 self.state.cells[*at].value = self.converted(value, &of);
                 Ok(())
             }
@@ -380,14 +416,8 @@ impl Machine<'_> {
         value: &HostValue,
         range: &Range<usize>,
     ) -> Read<()> {
-        let element = self.state.memory[memory].element;
-        let bits = match (value, element.floating) {
-            (HostValue::Int(n, _), false) => Some(element.ty.wrap(*n)),
-            (HostValue::Int(n, _), true) => Some(float_bits(*n as f64, element)),
-            (HostValue::Float(n, _), true) => Some(float_bits(*n, element)),
-            (HostValue::Float(n, _), false) => Some(element.ty.wrap(*n as i64)),
-            _ => None,
-        };
+        let element = self.state.memory[memory].cell_element(at);
+        let bits = bits_of(value, element);
         self.state.memory[memory].shadow[at] = bits;
         if !self.state.begun {
             self.state.memory[memory].initial[at] = bits;
@@ -428,7 +458,7 @@ impl Machine<'_> {
         let object = &mut self.state.memory[memory];
         object.freed = Some(range.clone());
         if object.escapes {
-            for at in 0..object.length() {
+            for at in 0..object.cells() {
                 let named = self.named(memory, at);
                 self.emit(format!("{named} = 0;"), range);
             }
@@ -481,8 +511,8 @@ impl Machine<'_> {
             if !object.element.said {
                 let zeroed = object.initial.first() == Some(&Some(0));
                 object.element = element;
-                object.initial = vec![zeroed.then_some(0); object.length()];
-                object.shadow = object.initial.clone();
+                object.retyped(zeroed.then_some(0));
+                self.settle_type(memory, &of.base);
             }
         }
         HostValue::Pointer(Pointer {
@@ -496,16 +526,23 @@ impl Machine<'_> {
     }
 }
 
-fn object_element(machine: &Machine<'_>, memory: usize) -> Element {
-    machine.state.memory[memory].element
-}
-
 /// The value of bits in memory.
-fn number_of(bits: i64, element: Element) -> HostValue {
+pub(super) fn number_of(bits: i64, element: Element) -> HostValue {
     match (element.floating, element.ty.bits) {
         (true, 32) => HostValue::Float(f64::from(f32::from_bits(bits as u32)), 32),
         (true, bits_of) => HostValue::Float(f64::from_bits(bits as u64), bits_of),
         _ => HostValue::Int(bits, element.ty),
+    }
+}
+
+/// A value as memory has it; `None`: it is not known.
+pub(super) fn bits_of(value: &HostValue, element: Element) -> Option<i64> {
+    match (value, element.floating) {
+        (HostValue::Int(n, _), false) => Some(element.ty.wrap(*n)),
+        (HostValue::Int(n, _), true) => Some(float_bits(*n as f64, element)),
+        (HostValue::Float(n, _), true) => Some(float_bits(*n, element)),
+        (HostValue::Float(n, _), false) => Some(element.ty.wrap(*n as i64)),
+        _ => None,
     }
 }
 

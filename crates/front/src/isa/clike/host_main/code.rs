@@ -84,7 +84,12 @@ impl<'a> HostCode<'a> {
                 let of = start + all[3].start..item.range.end;
                 (word(1), Some(of))
             }
-            "struct" | "class" | "union" | "enum" => (word(1), None),
+            "struct" | "class" => {
+                let of = self.record(item);
+                self.types.insert(word(1).to_owned(), of);
+                return;
+            }
+            "union" | "enum" => (word(1), None),
             _ => return,
         };
         let of = of.and_then(|range| {
@@ -92,6 +97,14 @@ impl<'a> HostCode<'a> {
             parser.type_name().ok()
         });
         self.types.insert(name.to_owned(), of);
+    }
+
+    /// The structure that an item defines; `None`: it has more than members.
+    fn record(&self, item: &Item) -> Option<HostType> {
+        let mut parser =
+            HostParser::new(self.text, item.range.clone(), self.file, &self.types).ok()?;
+        let record = parser.record().ok()??;
+        Some(HostType::plain(HostBase::Record(Rc::new(record))))
     }
 
     pub(super) fn parser(&self, range: Range<usize>) -> Read<HostParser<'_>> {
@@ -132,6 +145,38 @@ impl<'a> HostCode<'a> {
             }
         })
         .collect()
+    }
+
+    /// The variables of the device with their declarations, as far as they can be read.
+    pub(super) fn of_device(&self) -> Vec<(Range<usize>, HostDeclared)> {
+        let of_device = |item: &&Item| {
+            let text = &self.text.as_str()[item.range.clone()];
+            let shared = text.contains("__shared__");
+            !item.is_function && !shared && OF_DEVICE.iter().any(|word| text.contains(word))
+        };
+        let mut found = Vec::new();
+        for item in self.items.iter().filter(of_device) {
+            let Ok(mut parser) = self.parser(item.range.clone()) else {
+                continue;
+            };
+            if let Ok(all) = parser.declaration() {
+                found.extend(all.into_iter().map(|one| (item.range.clone(), one)));
+            }
+        }
+        found
+    }
+
+    /// The places of the functions of the host.
+    pub(super) fn host_functions(&self) -> impl Iterator<Item = Range<usize>> {
+        let own = |item: &&Item| {
+            let text = &self.text.as_str()[item.range.clone()];
+            let head = text.split('{').next().unwrap_or("");
+            item.is_function
+                && !["__device__", "__global__"]
+                    .iter()
+                    .any(|w| head.contains(w))
+        };
+        self.items.iter().filter(own).map(|item| item.range.clone())
     }
 
     /// The text of a kernel.
@@ -204,6 +249,21 @@ impl HostType {
             HostBase::Int(_) | HostBase::Bool | HostBase::Float(_)
         );
         number && self.pointers == 0
+    }
+
+    /// Whether it is a structure.
+    pub(super) fn is_record(&self) -> bool {
+        matches!(self.base, HostBase::Record(_)) && self.pointers == 0
+    }
+
+    /// Whether arrays of the type are memory of numbers.
+    pub(super) fn is_memory(&self) -> bool {
+        let numbers = match &self.base {
+            HostBase::Record(record) => !record.cells.is_empty(),
+            HostBase::Atomic(_, reference, _) => !reference,
+            _ => false,
+        };
+        self.is_number() || (numbers && self.pointers == 0)
     }
 }
 

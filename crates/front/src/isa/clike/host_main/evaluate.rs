@@ -99,6 +99,7 @@ impl Machine<'_> {
             HostExprKind::SizeOfType(of) => Ok(HostValue::Int(size_of(of), Ty::U64)),
             HostExprKind::SizeOf(of) => self.size_of_value(of),
             HostExprKind::New(of, length) => self.new_memory(of, length.as_deref(), range),
+            HostExprKind::Place(at, of, arguments) => self.placed(at, of, arguments, range),
             HostExprKind::Delete(of) => {
                 let value = self.value(of)?;
                 self.free_heap(&value, range)
@@ -219,7 +220,7 @@ impl Machine<'_> {
                 return self.wrong(
                     range,
                     format!("the host names `{name}`, a variable of the device"),
-                    "variables of the device are not followed in host code",
+                    "only numbers, structures and arrays of them are followed",
                     "hand the kernel memory that `cudaMalloc` allocates",
                 );
             }
@@ -263,7 +264,7 @@ impl Machine<'_> {
     }
 
     /// `&x`
-    fn address(&mut self, of: &HostExpr, range: &Range<usize>) -> Read<HostValue> {
+    pub(super) fn address(&mut self, of: &HostExpr, range: &Range<usize>) -> Read<HostValue> {
         if let HostExprKind::Name(name) = &of.kind
             && self.find(name).is_none()
             && !self.code.is_of_device(name)
@@ -293,6 +294,11 @@ impl Machine<'_> {
         range: &Range<usize>,
     ) -> Read<HostValue> {
         let place = self.place(target)?;
+        if let (HostExprKind::Braces(all), None) = (&value.kind, op)
+            && self.stores_list(&place, all, range)?
+        {
+            return self.load(&place, range);
+        }
         let name = match &target.kind {
             HostExprKind::Name(name) => name.clone(),
             HostExprKind::Index(of, _) => match &of.kind {
@@ -488,6 +494,7 @@ pub(super) fn size_of(of: &HostType) -> i64 {
         _ if of.pointers > 0 => 8,
         HostBase::Stream | HostBase::Event => 8,
         HostBase::Dim3 => 12,
+        HostBase::Record(record) => record.size,
         _ => element.bytes(),
     }
 }

@@ -129,18 +129,32 @@ impl HostParser<'_> {
 
     fn allocation(&mut self) -> Read<HostExprKind> {
         self.next();
+        let mut at = None;
+        if self.eat("(") {
+            at = Some(self.expression()?);
+            self.expect(")")?;
+        }
         let of = self.type_name()?;
         let mut length = None;
         if self.eat("[") {
             length = Some(Box::new(self.expression()?));
             self.expect("]")?;
         }
-        if self.eat("(") {
-            self.list(")")?;
-        } else if self.eat("{") {
-            self.list("}")?;
+        let values = match self.sign(0) {
+            "(" => {
+                self.next();
+                self.list(")")?
+            }
+            "{" => {
+                self.next();
+                self.list("}")?
+            }
+            _ => Vec::new(),
+        };
+        match at {
+            Some(at) => Ok(HostExprKind::Place(at.into(), of, values)),
+            None => Ok(HostExprKind::New(of, length)),
         }
-        Ok(HostExprKind::New(of, length))
     }
 
     /// Expressions up to a closing sign.

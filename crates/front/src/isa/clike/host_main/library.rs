@@ -250,6 +250,8 @@ impl Machine<'_> {
     ) -> Read<HostValue> {
         match &of.base {
             HostBase::Thread(_) => self.start_thread(arguments, name, range),
+            HostBase::Atomic(..) => self.atomic_reference(of, arguments, range),
+            HostBase::Record(_) => self.record_of(of, arguments, range),
             HostBase::Dim3 => {
                 let mut sizes = [1; 3];
                 if let [one] = arguments {
@@ -309,7 +311,13 @@ impl Machine<'_> {
         arguments: &[HostExpr],
         range: &Range<usize>,
     ) -> Read<HostValue> {
+        if let Some(object) = self.atomic_of(of)? {
+            return self.atomic_method(&object, method, arguments, range);
+        }
         let object = self.value(of)?;
+        if let HostValue::Atomic(object) = &object {
+            return self.atomic_method(object, method, arguments, range);
+        }
         if let (HostValue::Thread(thread), "join") = (&object, method) {
             return self.join_thread(*thread, range);
         }
@@ -393,8 +401,8 @@ impl Machine<'_> {
                     );
                 }
                 object.bytes += object.element.bytes();
-                object.initial.push(None);
-                object.shadow.push(None);
+                object.initial.resize(object.cells(), None);
+                object.shadow.resize(object.cells(), None);
                 let last = object.length() as i64 - 1;
                 let place = self.element(&HostValue::Buffer(*memory), last, range)?;
                 self.store(&place, value, range)?;

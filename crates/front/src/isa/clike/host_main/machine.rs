@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::code::HostCode;
 use super::parser::Read;
+use super::records::zero_of;
 use super::tree::{
     HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostStmt, HostStmtKind, HostType,
 };
@@ -66,6 +67,7 @@ pub(super) const BYTE: Element = Element {
     },
     floating: false,
     said: false,
+    stride: 1,
 };
 
 impl<'a> Machine<'a> {
@@ -103,6 +105,7 @@ impl<'a> Machine<'a> {
                 let _ = self.declare(declared);
             }
         }
+        self.device_variables()?;
         let scopes = self.frames.pop().unwrap_or_default();
         self.globals = scopes.into_iter().next().unwrap_or_default();
         let Some(main) = self.code.function("main").transpose()? else {
@@ -229,7 +232,7 @@ impl<'a> Machine<'a> {
                     memory: Some(memory),
                     offset,
                     element,
-                }) if param.of.reference && param.of.is_number() => {
+                }) if param.of.reference && param.of.is_memory() => {
                     self.bind(&param.name, Place::Memory(memory, offset, element));
                 }
                 value => self.new_variable(param, value)?,
@@ -262,6 +265,7 @@ impl<'a> Machine<'a> {
             }
             return Ok(());
         }
+        let value = self.own_copy(value);
         let value = self.converted(value, &declared.of);
         let cell = self.cell(value, declared.of.clone());
         self.bind(&declared.name, Place::Cell(cell));
@@ -482,7 +486,11 @@ impl<'a> Machine<'a> {
                 (_, HostExprKind::Construct(of, all)) => {
                     self.construct(of, all, &declared.name, &tree.range)?
                 }
-                (_, HostExprKind::Braces(all)) if all.is_empty() => self.zero(&declared.of),
+                (of, HostExprKind::Braces(all)) if of.is_record() => {
+                    let (of, all) = (of.clone(), all.clone());
+                    self.record_of(&of, &all, &tree.range)?
+                }
+                (_, HostExprKind::Braces(all)) if all.is_empty() => zero_of(&declared.of),
                 _ => self.named_value(tree, &declared.name)?,
             },
         };
@@ -497,18 +505,12 @@ impl<'a> Machine<'a> {
                 self.construct(&of, &[], &declared.name, &declared.range)?
             }
             HostBase::Dim3 => HostValue::Dim3([1, 1, 1]),
+            HostBase::Record(record) if declared.of.pointers == 0 => {
+                let record = record.clone();
+                self.new_record(&record)?
+            }
             _ => HostValue::Unset,
         })
-    }
-
-    fn zero(&self, of: &HostType) -> HostValue {
-        match &of.base {
-            _ if of.pointers > 0 => null(element_of(&of.base)),
-            HostBase::Float(bits) => HostValue::Float(0.0, *bits),
-            HostBase::Int(ty) => HostValue::Int(0, *ty),
-            HostBase::Dim3 => HostValue::Dim3([1, 1, 1]),
-            _ => HostValue::Int(0, Ty::S32),
-        }
     }
 
     /// `int a[4] = {1, 2}`, `cudaStream_t s[2]`
@@ -627,19 +629,15 @@ pub(super) fn null(element: Element) -> HostValue {
 /// The type of numbers that a type is made of.
 pub(super) fn element_of(base: &HostBase) -> Element {
     match base {
-        HostBase::Int(ty) => Element {
-            ty: *ty,
-            floating: false,
-            said: true,
-        },
-        HostBase::Float(bits) => Element {
-            ty: Ty {
+        HostBase::Int(ty) | HostBase::Atomic(ty, false, _) => Element::number(*ty, false),
+        HostBase::Float(bits) => Element::number(
+            Ty {
                 bits: *bits,
                 signed: false,
             },
-            floating: true,
-            said: true,
-        },
+            true,
+        ),
+        HostBase::Record(record) => Element::record(record),
         HostBase::Bool => Element { said: true, ..BYTE },
         _ => BYTE,
     }

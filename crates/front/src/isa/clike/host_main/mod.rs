@@ -19,6 +19,7 @@
 //! - Output is not computed.
 
 mod access;
+mod atomics;
 mod choices;
 mod code;
 mod constants;
@@ -29,7 +30,9 @@ mod library;
 mod machine;
 mod operators;
 mod parser;
+mod records;
 mod runtime;
+mod symbols;
 mod templates;
 mod threads;
 mod trace;

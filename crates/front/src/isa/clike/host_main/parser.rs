@@ -8,9 +8,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::records::HostRecord;
 use super::tree::{
     HostBase, HostDeclared, HostExpr, HostFunction, HostStmt, HostStmtKind, HostType,
 };
+use crate::isa::clike::classes::{class_name, class_named};
 use crate::isa::clike::lex::{Tok, tokens};
 use crate::isa::clike::words::type_named;
 use diag::{Diagnostic, MappedText, Sink, SourceFile, Token};
@@ -34,7 +36,7 @@ pub(super) struct HostParser<'a> {
 const DEEPEST: usize = 100;
 
 /// Words that say nothing of a value.
-const QUALIFIERS: [&str; 15] = [
+const QUALIFIERS: [&str; 18] = [
     "CUDART_CB",
     "const",
     "static",
@@ -47,6 +49,9 @@ const QUALIFIERS: [&str; 15] = [
     "restrict",
     "typename",
     "__host__",
+    "__device__",
+    "__constant__",
+    "__managed__",
     "__forceinline__",
     "struct",
     "class",
@@ -221,6 +226,32 @@ impl<'a> HostParser<'a> {
             body,
             range: start..self.end(),
         })
+    }
+
+    /// `struct S { int a, b[2]; };`; `None`: it has more than members.
+    pub(super) fn record(&mut self) -> Read<Option<HostRecord>> {
+        self.next();
+        while self.sign(0) != "{" && self.peek() != Tok::End {
+            if self.sign(0) == ":" || self.word(0) == "final" {
+                return Ok(None);
+            }
+            self.next();
+        }
+        let name = self.tokens[1.min(self.tokens.len() - 1)].range.clone();
+        let name = self.str(&name).to_owned();
+        self.expect("{")?;
+        let mut members = Vec::new();
+        while !self.eat("}") {
+            if self.peek() == Tok::End || !self.declares() {
+                return Ok(None);
+            }
+            let all = self.declaration()?;
+            if !self.eat(";") {
+                return Ok(None);
+            }
+            members.extend(all);
+        }
+        Ok(HostRecord::new(name, members))
     }
 
     /// A list of parameters in parentheses.
@@ -609,6 +640,9 @@ impl<'a> HostParser<'a> {
             "cudaError_t" => HostBase::Int(Ty::S32),
             "dim3" => HostBase::Dim3,
             "thread" | "jthread" if word != bare => HostBase::Thread(bare == "jthread"),
+            _ if word.ends_with("::atomic") || word.ends_with("::atomic_ref") => {
+                self.atomic(range.start)?
+            }
             "vector" | "array" | "unique_ptr" => {
                 self.expect("<")?;
                 let of = self.type_name()?;
@@ -633,6 +667,25 @@ impl<'a> HostParser<'a> {
                 }
             },
         })
+    }
+
+    /// `cuda::atomic<int, cuda::thread_scope_system>`, which begins at `start`.
+    fn atomic(&mut self, start: usize) -> Read<HostBase> {
+        if self.sign(0) == "<" {
+            self.template_arguments()?;
+        }
+        let written = self.str(&(start..self.end()));
+        let reference = written.contains("atomic_ref");
+        let Some(Ok((ty, class))) = class_named(&written.replace("atomic_ref", "atomic")) else {
+            return Ok(HostBase::Other(written.to_owned()));
+        };
+        let sign = if ty.signed { "" } else { "u" };
+        let name = class_name(class, &format!("{sign}int{}_t", ty.bits), 0).0;
+        let name = match reference {
+            true => name.replace("::atomic<", "::atomic_ref<"),
+            false => name,
+        };
+        Ok(HostBase::Atomic(ty, reference, name.into()))
     }
 
     /// Skips template arguments.
@@ -674,10 +727,12 @@ impl<'a> HostParser<'a> {
             "cudaEvent_t",
             "dim3",
         ];
+        let atomic = word.ends_with("::atomic") || word.ends_with("::atomic_ref");
         PARTS.contains(&word)
             || QUALIFIERS.contains(&word)
             || self.types.get(word).is_some_and(Option::is_some)
             || names.contains(&word)
+            || atomic
             || type_named(word.strip_prefix("std::").unwrap_or(word)).is_some()
     }
 
@@ -693,10 +748,12 @@ impl<'a> HostParser<'a> {
         let typed = matches!(bare, "dim3" | "float" | "double" | "bool")
             || PARTS.contains(&word)
             || type_named(bare).is_some();
+        let known = self.types.get(word).and_then(Option::as_ref);
+        let typed = typed || known.is_some_and(HostType::is_record);
         let template = matches!(
             word,
             "std::vector" | "std::array" | "std::thread" | "std::jthread"
-        );
+        ) || word.ends_with("::atomic_ref");
         (typed && matches!(self.sign(1), "(" | "{")) || template
     }
 }

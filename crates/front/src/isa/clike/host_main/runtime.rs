@@ -10,7 +10,7 @@ use super::machine::{Machine, element_of};
 use super::parser::Read;
 use super::tree::{HostExpr, HostExprKind, HostLaunch};
 use super::values::{
-    Allocation, EventObject, HostValue, KernelUse, Pointer, StreamObject, StreamValue,
+    Allocation, EventObject, HostValue, KernelUse, Place, Pointer, StreamObject, StreamValue,
 };
 use program::Ty;
 
@@ -44,6 +44,13 @@ const KINDS: [&str; 5] = [
     "cudaMemcpyDefault",
 ];
 
+/// Operands that are variables of the device, by the number of the operand.
+const SYMBOLS: [(&str, usize); 3] = [
+    ("cudaMemcpyToSymbol", 0),
+    ("cudaMemcpyFromSymbol", 1),
+    ("cudaGetSymbolAddress", 1),
+];
+
 /// The result of a call that succeeds.
 pub(super) const SUCCESS: HostValue = HostValue::Int(0, Ty::S32);
 
@@ -66,8 +73,11 @@ impl Machine<'_> {
             None => None,
         };
         let mut values = Vec::new();
-        for argument in arguments {
-            let value = self.value(argument)?;
+        for (at, argument) in arguments.iter().enumerate() {
+            let value = match SYMBOLS.contains(&(name.trim_end_matches("Async"), at)) {
+                true => self.symbol(argument)?,
+                false => self.value(argument)?,
+            };
             values.push(self.decayed(value));
         }
         let call = RuntimeCallSite {
@@ -176,18 +186,21 @@ impl Machine<'_> {
 
     fn allocation(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
         let allocation = match call.name {
-            "cudaMalloc" => Allocation::Device,
+            "cudaMalloc" | "cudaMallocPitch" => Allocation::Device,
             "cudaMallocAsync" => Allocation::DeviceAsync,
             "cudaMallocManaged" => Allocation::Managed,
             "cudaMallocHost" | "cudaHostAlloc" => Allocation::Pinned,
             _ => return self.refused(call),
         };
         let cell = self.variable_at(call, 0)?;
-        let bytes = self.number_at(call, 1)?;
-        let of = &self.state.cells[cell].of;
+        let of = self.state.cells[cell].of.clone();
         let element = element_of(&of.base);
+        let bytes = match call.name {
+            "cudaMallocPitch" => self.pitched(call)?,
+            _ => self.number_at(call, 1)?,
+        };
         let bytes = self.size(bytes, element.bytes(), call.range)?;
-        let memory = self.allocate(&call.hint, call.range, element, bytes, allocation);
+        let memory = self.allocate_of(&call.hint, call.range, &of.base, bytes, allocation);
         self.state.cells[cell].value = HostValue::Pointer(Pointer {
             memory: Some(memory),
             offset: 0,
@@ -201,6 +214,35 @@ impl Machine<'_> {
             self.emit_call(format!("cudaMallocAsync({name}, {stream});"), call.range)?;
         }
         Ok(SUCCESS)
+    }
+
+    /// `cudaMallocPitch(&p, &pitch, width, height)`: the bytes of all rows. The runtime chooses the
+    /// pitch; here rows follow each other without a gap.
+    fn pitched(&mut self, call: &RuntimeCallSite<'_>) -> Read<i64> {
+        let (width, height) = (self.number_at(call, 2)?, self.number_at(call, 3)?);
+        let pitch = HostValue::Int(width, Ty::U64);
+        match self.operand(call, 1)? {
+            HostValue::Cell(at) => self.state.cells[at].value = pitch,
+            HostValue::Pointer(Pointer {
+                memory: Some(memory),
+                offset,
+                element,
+            }) => {
+                let place = Place::Memory(memory, offset, element);
+                self.store(&place, pitch, call.range)?;
+            }
+            _ => {}
+        }
+        Ok(width * height)
+    }
+
+    /// A variable of the device that a call names.
+    fn symbol(&mut self, tree: &HostExpr) -> Read<HostValue> {
+        match &tree.kind {
+            HostExprKind::Name(_) => self.address(tree, &tree.range),
+            HostExprKind::Cast(_, of) => self.symbol(of),
+            _ => self.value(tree),
+        }
     }
 
     /// A stream as the program that remains names it.
@@ -460,7 +502,7 @@ impl Machine<'_> {
                 }
                 Ok(SUCCESS)
             }
-            "cudaHostGetDevicePointer" => {
+            "cudaHostGetDevicePointer" | "cudaGetSymbolAddress" => {
                 let (cell, value) = (self.variable_at(call, 0)?, self.operand(call, 1)?);
                 self.state.cells[cell].value = value;
                 Ok(SUCCESS)
@@ -481,7 +523,7 @@ impl Machine<'_> {
                 offset,
                 element,
             }) => {
-                let place = super::values::Place::Memory(memory, offset, element);
+                let place = Place::Memory(memory, offset, element);
                 self.store(&place, value, call.range)?;
             }
             _ => {}
@@ -574,7 +616,7 @@ impl Machine<'_> {
                     offset,
                     element,
                 }) => {
-                    let place = super::values::Place::Memory(memory, offset, element);
+                    let place = Place::Memory(memory, offset, element);
                     self.load(&place, call.range)?
                 }
                 _ => HostValue::Unset,
@@ -687,6 +729,7 @@ impl Machine<'_> {
         let value = self.decayed(value);
         match &value {
             HostValue::Int(..) | HostValue::Float(..) => Ok(value),
+            HostValue::Record(record) => self.record_memory(record, range),
             HostValue::Pointer(pointer) => {
                 if let Some(memory) = pointer.memory {
                     self.alive(memory, range)?;

@@ -56,11 +56,7 @@ impl Machine<'_> {
                 .position(|words| words.contains(name))?;
             let element = match arguments.get(at)? {
                 HostValue::Pointer(pointer) => pointer.element,
-                HostValue::Int(_, ty) => super::values::Element {
-                    ty: *ty,
-                    floating: false,
-                    said: true,
-                },
+                HostValue::Int(_, ty) => super::values::Element::number(*ty, false),
                 HostValue::Float(_, bits) => element_of(&super::tree::HostBase::Float(*bits)),
                 _ => return None,
             };

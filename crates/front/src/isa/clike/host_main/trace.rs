@@ -48,8 +48,12 @@ pub struct ProgramMemory {
     pub size: u64,
     /// Its length in bytes.
     pub bytes: u64,
+    /// How many numbers it has.
+    pub cells: usize,
     /// Its kind as a test writes it.
     pub kind: &'static str,
+    /// Its state space, if it is a variable of the device.
+    pub space: Option<&'static str>,
     /// The values that it begins with; `None`: any.
     pub initial: Vec<Option<i64>>,
     /// Whether the host writes values that are not worked out before the first command.
@@ -190,10 +194,12 @@ impl HostCode<'_> {
         let of = |m: &MemoryObject| ProgramMemory {
             name: m.name.clone(),
             span: self.text.span(m.range.clone()),
-            element: m.element.said.then(|| element_name(m.element)),
+            element: type_of(m),
             size: m.element.bytes() as u64,
             bytes: m.bytes as u64,
             kind: m.allocation.kind(),
+            space: m.space,
+            cells: m.cells(),
             initial: m.initial.clone(),
             open: m.open,
         };
@@ -221,6 +227,15 @@ impl HostCode<'_> {
             shared: of.shared as u64,
             span: self.text.span(of.range.clone()),
         }
+    }
+}
+
+/// The type of the elements of memory, as a test writes it; `None`: the code does not say it.
+fn type_of(memory: &MemoryObject) -> Option<String> {
+    match (&memory.record, &memory.class) {
+        (Some(record), _) => Some(record.name.clone()),
+        (None, Some(class)) => Some(class.to_string()),
+        (None, None) => memory.element.said.then(|| element_name(memory.element)),
     }
 }
 

@@ -16,6 +16,21 @@ use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS, kind_word};
 use super::values::{Allocation, HostValue, Pointer};
 
+/// Bytes that a call copies: where they go, and where they are, each with its memory.
+struct CopyPart {
+    to: (usize, Pointer),
+    from: (usize, Pointer),
+    bytes: i64,
+}
+
+/// How a call copies.
+struct CopyCall {
+    kind: &'static str,
+    stream: String,
+    /// Whether it is not an asynchronous call.
+    waits: bool,
+}
+
 impl Machine<'_> {
     /// An address that a call is handed.
     fn address_at(&mut self, call: &RuntimeCallSite<'_>, at: usize) -> Read<(usize, Pointer)> {
@@ -46,59 +61,123 @@ impl Machine<'_> {
         }
     }
 
-    /// `cudaMemcpy` and `cudaMemcpyAsync`
+    /// All calls that copy.
     pub(super) fn copy(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
-        let waits = match call.name {
-            "cudaMemcpy" => true,
-            "cudaMemcpyAsync" => false,
+        let waits = !call.name.ends_with("Async");
+        let (kind_at, parts) = match call.name.trim_end_matches("Async") {
+            "cudaMemcpy" => {
+                let (to, from) = (self.address_at(call, 0)?, self.address_at(call, 1)?);
+                let bytes = self.number_at(call, 2)?;
+                (3, vec![CopyPart { to, from, bytes }])
+            }
+            "cudaMemcpy2D" => (6, self.rows(call)?),
+            name @ ("cudaMemcpyToSymbol" | "cudaMemcpyFromSymbol") => {
+                (4, vec![self.symbol_part(call, name.ends_with("ToSymbol"))?])
+            }
             _ => return self.refused(call),
         };
-        let (to, target) = self.address_at(call, 0)?;
-        let (from, source) = self.address_at(call, 1)?;
-        let bytes = self.number_at(call, 2)?;
-        let kind = match call.arguments.len() {
-            3 => "cudaMemcpyDefault",
-            _ => kind_word(self.number_at(call, 3)?),
+        let kind = match call.arguments.len() > kind_at {
+            true => kind_word(self.number_at(call, kind_at)?),
+            false => "cudaMemcpyDefault",
         };
         let stream = match waits {
             true => self.stream_at(call, usize::MAX)?,
-            false => self.stream_at(call, 4)?,
+            false => self.stream_at(call, kind_at + 1)?,
         };
+        let how = CopyCall {
+            kind,
+            stream,
+            waits,
+        };
+        for part in parts {
+            self.copy_part(call, &how, &part)?;
+        }
+        Ok(SUCCESS)
+    }
+
+    /// `cudaMemcpy2D(to, pitch, from, pitch, width, height, kind)`: the rows that it copies.
+    fn rows(&mut self, call: &RuntimeCallSite<'_>) -> Read<Vec<CopyPart>> {
+        let (to, from) = (self.address_at(call, 0)?, self.address_at(call, 2)?);
+        let (to_pitch, from_pitch) = (self.number_at(call, 1)?, self.number_at(call, 3)?);
+        let (bytes, height) = (self.number_at(call, 4)?, self.number_at(call, 5)?);
+        if bytes > to_pitch.min(from_pitch) {
+            let d = self.code.error(
+                "out-of-bounds",
+                call.range,
+                format!("rows of {bytes} bytes are wider than their pitch"),
+            );
+            return Err(Box::new(
+                d.label(format!("the pitches are {to_pitch} and {from_pitch}"))
+                    .note(
+                        "the width must not exceed either pitch (CUDA runtime API, cudaMemcpy2D)",
+                    ),
+            ));
+        }
+        let row = |of: &(usize, Pointer), by: i64| {
+            let offset = of.1.offset + by;
+            (
+                of.0,
+                Pointer {
+                    offset,
+                    ..of.1.clone()
+                },
+            )
+        };
+        let part = |y: i64| CopyPart {
+            to: row(&to, y * to_pitch),
+            from: row(&from, y * from_pitch),
+            bytes,
+        };
+        Ok((0..height).map(part).collect())
+    }
+
+    /// `cudaMemcpyToSymbol(symbol, from, bytes, offset, kind)`, or the other way.
+    fn symbol_part(&mut self, call: &RuntimeCallSite<'_>, to_symbol: bool) -> Read<CopyPart> {
+        let (mut to, mut from) = (self.address_at(call, 0)?, self.address_at(call, 1)?);
+        let bytes = self.number_at(call, 2)?;
+        let offset = match call.arguments.len() > 3 {
+            true => self.number_at(call, 3)?,
+            false => 0,
+        };
+        match to_symbol {
+            true => to.1.offset += offset,
+            false => from.1.offset += offset,
+        }
+        Ok(CopyPart { to, from, bytes })
+    }
+
+    /// Emits one copy.
+    fn copy_part(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        how: &CopyCall,
+        part: &CopyPart,
+    ) -> Read<()> {
+        let ((to, target), (from, source)) = (&part.to, &part.from);
+        let (to, from, bytes) = (*to, *from, part.bytes);
         self.within(to, target.offset, bytes, call.range)?;
         self.within(from, source.offset, bytes, call.range)?;
         if bytes == 0 {
-            return Ok(SUCCESS);
+            return Ok(());
         }
         self.same_elements(to, from, call)?;
-        let element = self.state.memory[to].element.bytes();
-        if [target.offset, source.offset, bytes]
-            .iter()
-            .any(|n| n % element != 0)
-        {
-            return self.wrong(
-                call.range,
-                "this copies parts of elements",
-                format!("expected a multiple of {element} bytes"),
-                "copy whole elements",
-            );
-        }
-        let (to_at, count) = (target.offset / element, bytes / element);
-        self.copied += count;
+        self.whole_elements(to, &[target.offset, source.offset, bytes], call)?;
+        let cells = self.state.memory[to].cells_in(target.offset, bytes);
+        self.copied += cells.len() as i64;
         let pageable = self.state.memory[from].allocation.is_pageable();
-        let staged = waits && pageable && self.state.memory[to].allocation.is_device();
+        let staged = how.waits && pageable && self.state.memory[to].allocation.is_device();
         self.state.begun = true;
-        let (from, from_at) = match staged {
-            true => (
-                self.stage(from, source.offset / element, count, &stream, call)?,
-                0,
-            ),
-            false => (from, source.offset / element),
+        let stream = &how.stream;
+        let from_name = match staged {
+            true => {
+                let stage = self.stage(from, source.offset, bytes, stream, call)?;
+                self.element_named(stage, 0)
+            }
+            false => self.element_named(from, source.offset),
         };
-        let (to_name, from_name) = (
-            self.named(to, to_at as usize),
-            self.named(from, from_at as usize),
-        );
-        let waits = waits && !staged;
+        let to_name = self.element_named(to, target.offset);
+        let waits = how.waits && !staged;
+        let kind = how.kind;
         let text = match waits && !self.code.per_thread {
             true => format!("cudaMemcpy(&{to_name}, &{from_name}, {bytes}, {kind});"),
             false => {
@@ -113,23 +192,44 @@ impl Machine<'_> {
         if waits && self.code.per_thread && (of_host(a) || of_host(b)) {
             self.emit_call(format!("cudaStreamSynchronize({stream});"), call.range)?;
         }
-        let last = (to_at + count) as usize;
-        self.state.memory[to].shadow[to_at as usize..last].fill(None);
+        self.state.memory[to].shadow[cells].fill(None);
         for memory in [to, from] {
             self.state.memory[memory].escapes = true;
         }
-        Ok(SUCCESS)
+        Ok(())
+    }
+
+    /// Refuses sizes and offsets that are not those of whole elements.
+    fn whole_elements(
+        &mut self,
+        memory: usize,
+        all: &[i64],
+        call: &RuntimeCallSite<'_>,
+    ) -> Read<()> {
+        let element = self.state.memory[memory].element.bytes();
+        if all.iter().all(|n| n % element == 0) {
+            return Ok(());
+        }
+        self.wrong(
+            call.range,
+            format!("`{}` takes parts of elements here", call.name),
+            format!("expected a multiple of {element} bytes"),
+            "let it begin and end with whole elements",
+        )
     }
 
     /// The two sides of a copy have elements of one size; the code may leave the one of them open.
     fn same_elements(&mut self, to: usize, from: usize, call: &RuntimeCallSite<'_>) -> Read<()> {
         for (a, b) in [(to, from), (from, to)] {
-            let other = self.state.memory[b].element;
+            let (other, record) = (
+                self.state.memory[b].element,
+                self.state.memory[b].record.clone(),
+            );
             let object = &mut self.state.memory[a];
             if !object.element.said && other.said {
                 object.element = other;
-                object.initial = vec![None; object.length()];
-                object.shadow = object.initial.clone();
+                object.record.clone_from(&record);
+                object.retyped(None);
             }
         }
         let [a, b] = [to, from].map(|memory| &self.state.memory[memory]);
@@ -155,21 +255,24 @@ impl Machine<'_> {
     fn stage(
         &mut self,
         from: usize,
-        first: i64,
-        count: i64,
+        offset: i64,
+        bytes: i64,
         stream: &str,
         call: &RuntimeCallSite<'_>,
     ) -> Read<usize> {
         self.emit_call(format!("cudaStreamSynchronize({stream});"), call.range)?;
-        let element = self.state.memory[from].element;
-        let name = format!("{}_staged", self.state.memory[from].name);
-        let bytes = count * element.bytes();
+        let object = &self.state.memory[from];
+        let (element, record) = (object.element, object.record.clone());
+        let name = format!("{}_staged", object.name);
         let stage = self.allocate(&name, call.range, element, bytes, Allocation::Pinned);
-        for i in 0..count {
-            let source = self.named(from, (first + i) as usize);
+        self.state.memory[stage].record = record;
+        self.state.memory[stage].retyped(None);
+        let cells = self.state.memory[from].cells_in(offset, bytes);
+        for (to, cell) in cells.enumerate() {
+            let source = self.named(from, cell);
             let register = self.register();
-            let ty = super::access::c_name(element);
-            let target = self.named(stage, i as usize);
+            let ty = super::access::c_name(self.state.memory[from].cell_element(cell));
+            let target = self.named(stage, to);
             self.emit(format!("{ty} {register} = {source};"), call.range);
             self.emit(format!("{target} = {register};"), call.range);
         }
@@ -187,24 +290,21 @@ impl Machine<'_> {
         let (byte, bytes) = (self.number_at(call, 1)?, self.number_at(call, 2)?);
         self.within(to, target.offset, bytes, call.range)?;
         let element = self.state.memory[to].element;
-        if target.offset % element.bytes() != 0 || bytes % element.bytes() != 0 {
-            return self.wrong(
-                call.range,
-                "this sets parts of elements",
-                format!("expected a multiple of {} bytes", element.bytes()),
-                "set whole elements",
-            );
-        }
+        self.whole_elements(to, &[target.offset, bytes], call)?;
         if bytes == 0 {
             return Ok(SUCCESS);
         }
         self.state.begun = true;
-        let at = (target.offset / element.bytes()) as usize;
-        let (name, value) = (self.named(to, at), element.ty.wrap(repeated(byte)));
+        // Each member of a structure takes its part of the pattern.
+        let value = match self.state.memory[to].record {
+            Some(_) => repeated(byte),
+            None => element.ty.wrap(repeated(byte)),
+        };
+        let name = self.element_named(to, target.offset);
         let text = format!("cudaMemsetAsync(&{name}, {value}, {bytes}, {stream});");
         self.emit_call(text, call.range)?;
-        let last = at + (bytes / element.bytes()) as usize;
-        self.state.memory[to].shadow[at..last].fill(None);
+        let cells = self.state.memory[to].cells_in(target.offset, bytes);
+        self.state.memory[to].shadow[cells].fill(None);
         self.state.memory[to].escapes = true;
         // The host waits for a fill of pinned memory.
         if call.name == "cudaMemset" && self.state.memory[to].allocation == Allocation::Pinned {
@@ -295,7 +395,7 @@ impl Machine<'_> {
             let named = format!("{}[", object.name);
             let writes = own.iter().any(|line| line.text.starts_with(&named));
             object.shadow = if writes {
-                vec![None; object.length()]
+                vec![None; object.cells()]
             } else {
                 shadow
             };

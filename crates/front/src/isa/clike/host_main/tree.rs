@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::records::HostRecord;
 use program::Ty;
 
 /// An expression with its place in the text.
@@ -43,6 +44,8 @@ pub(super) enum HostExprKind {
     SizeOf(Box<HostExpr>),
     /// `new T`, `new T[n]`
     New(HostType, Option<Box<HostExpr>>),
+    /// `new (p) T(value)`
+    Place(Box<HostExpr>, HostType, Vec<HostExpr>),
     /// `delete p`, `delete[] p`
     Delete(Box<HostExpr>),
     /// `dim3(2, 2)`, `std::vector<int>(n)`, `int(x)`
@@ -98,6 +101,11 @@ pub(super) enum HostBase {
     Stream,
     Event,
     Dim3,
+    /// `cuda::atomic<int, cuda::thread_scope_system>`, and whether it is a reference to a number:
+    /// the type of its value, and its name as kernels have it.
+    Atomic(Ty, bool, Rc<str>),
+    /// A structure of the file or of the runtime.
+    Record(Rc<HostRecord>),
     /// `std::vector<T>`, `std::array<T, n>`
     Vector(Box<HostType>, Option<Box<HostExpr>>),
     /// `std::thread`; `std::jthread`, which joins at its end.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::records::{HostRecord, RecordValue};
 use super::tree::{HostFunction, HostType};
 use program::Ty;
 
@@ -34,6 +35,10 @@ pub(super) enum HostValue {
     Stream(StreamValue),
     Event(usize),
     Dim3([i64; 3]),
+    /// A structure in variables.
+    Record(RecordValue),
+    /// An atomic object, or a reference to a number.
+    Atomic(AtomicObject),
     Text(String),
     /// A function or a kernel, by its name.
     Function(String),
@@ -61,12 +66,46 @@ pub(super) struct Element {
     pub(super) floating: bool,
     /// Whether the code says it: `void` does not.
     pub(super) said: bool,
+    /// The distance to the next one in bytes.
+    pub(super) stride: u32,
 }
 
 impl Element {
     pub(super) fn bytes(self) -> i64 {
-        i64::from(self.ty.bits / 8).max(1)
+        i64::from(self.stride)
     }
+
+    /// A number of a type.
+    pub(super) fn number(ty: Ty, floating: bool) -> Element {
+        Element {
+            ty,
+            floating,
+            said: true,
+            stride: u32::from(ty.bits / 8).max(1),
+        }
+    }
+
+    /// A structure.
+    pub(super) fn record(record: &HostRecord) -> Element {
+        let byte = Ty {
+            bits: 8,
+            signed: false,
+        };
+        Element {
+            stride: u32::try_from(record.size).unwrap_or(1).max(1),
+            ..Element::number(byte, false)
+        }
+    }
+}
+
+/// An atomic object in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct AtomicObject {
+    pub(super) memory: usize,
+    pub(super) offset: i64,
+    pub(super) ty: Ty,
+    /// The type of a reference to a number.
+    pub(super) reference: Option<Rc<str>>,
 }
 
 /// A stream.
@@ -161,6 +200,10 @@ pub(super) struct MemoryObject {
     pub(super) name: String,
     pub(super) range: Range<usize>,
     pub(super) element: Element,
+    /// The structure that its elements are.
+    pub(super) record: Option<Rc<HostRecord>>,
+    /// The class of the library that its elements are.
+    pub(super) class: Option<Rc<str>>,
     pub(super) bytes: i64,
     pub(super) allocation: Allocation,
     /// The values that it begins with; `None`: any.
@@ -173,11 +216,67 @@ pub(super) struct MemoryObject {
     pub(super) escapes: bool,
     /// Whether it begins with a value that is not worked out.
     pub(super) open: bool,
+    /// The state space of a variable of the device.
+    pub(super) space: Option<&'static str>,
 }
 
 impl MemoryObject {
     pub(super) fn length(&self) -> usize {
         (self.bytes / self.element.bytes()) as usize
+    }
+
+    /// How many numbers each element has.
+    fn cells_each(&self) -> usize {
+        self.record.as_ref().map_or(1, |record| record.cells.len())
+    }
+
+    /// How many numbers it has.
+    pub(super) fn cells(&self) -> usize {
+        self.length() * self.cells_each()
+    }
+
+    /// The number that begins at an offset, and its type.
+    pub(super) fn cell_at(&self, offset: i64) -> Option<(usize, Element)> {
+        let (at, inside) = (offset / self.element.bytes(), offset % self.element.bytes());
+        let first = at as usize * self.cells_each();
+        match &self.record {
+            None => (inside == 0).then_some((first, self.element)),
+            Some(record) => {
+                let cell = record.cells.iter().position(|cell| cell.offset == inside)?;
+                Some((first + cell, record.cells[cell].element))
+            }
+        }
+    }
+
+    /// The type of a number in it.
+    pub(super) fn cell_element(&self, cell: usize) -> Element {
+        match &self.record {
+            Some(record) => record.cells[cell % record.cells.len()].element,
+            None => self.element,
+        }
+    }
+
+    /// A number as the program that remains names it: `h[3]`, `h[3].key`.
+    pub(super) fn path(&self, cell: usize) -> String {
+        let at = cell / self.cells_each().max(1);
+        let path = match &self.record {
+            Some(record) => record.cells[cell % record.cells.len()].path.as_str(),
+            None => "",
+        };
+        format!("{}[{at}]{path}", self.name)
+    }
+
+    /// The numbers of whole elements from an offset on.
+    pub(super) fn cells_in(&self, offset: i64, bytes: i64) -> Range<usize> {
+        let each = self.cells_each();
+        let [first, count] = [offset, bytes].map(|n| (n / self.element.bytes()) as usize * each);
+        first..first + count
+    }
+
+    /// Forgets its values, as its type was not known before.
+    pub(super) fn retyped(&mut self, value: Option<i64>) {
+        self.initial = vec![value; self.cells()];
+        self.shadow = self.initial.clone();
     }
 }
 

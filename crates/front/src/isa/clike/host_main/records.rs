@@ -1,0 +1,395 @@
+//! Structures of host code: their members, and the cells of memory that they are made of.
+//!
+//! # Invariants
+//! - Offsets are those of the device: each member is aligned to its size (CUDA C++ Programming
+//!   Guide, *Variable Memory Space Specifiers*; Itanium C++ ABI).
+//! - A structure with anything but numbers has no cells, and is never memory.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::access::{bits_of, number_of};
+use super::machine::{Machine, element_of, null};
+use super::parser::Read;
+use super::tree::{HostBase, HostDeclared, HostExpr, HostExprKind, HostType};
+use super::values::{Allocation, Element, HostValue, Place, Pointer};
+
+/// A structure: its members in order.
+#[derive(Debug)]
+pub(super) struct HostRecord {
+    pub(super) name: String,
+    pub(super) members: Vec<RecordMember>,
+    /// The numbers that it consists of; empty: it is not memory.
+    pub(super) cells: Vec<RecordCell>,
+    /// In bytes.
+    pub(super) size: i64,
+}
+
+/// A member of a structure.
+#[derive(Debug)]
+pub(super) struct RecordMember {
+    pub(super) declared: HostDeclared,
+    /// How many elements it has; `None`: it is no array.
+    pub(super) length: Option<i64>,
+    pub(super) offset: i64,
+}
+
+/// A number in a structure.
+#[derive(Debug)]
+pub(super) struct RecordCell {
+    /// `.key`, `.a[1]`
+    pub(super) path: String,
+    pub(super) offset: i64,
+    pub(super) element: Element,
+}
+
+impl HostRecord {
+    /// The structure with these members; `None`: a member is of an unknown size.
+    pub(super) fn new(name: String, declared: Vec<HostDeclared>) -> Option<HostRecord> {
+        let mut record = HostRecord {
+            name,
+            members: Vec::new(),
+            cells: Vec::new(),
+            size: 0,
+        };
+        let (mut aligned, mut plain) = (1, true);
+        for declared in declared {
+            let length = match declared.arrays.as_slice() {
+                [] => None,
+                [Some(size)] => match size.kind {
+                    HostExprKind::Int(length, _) => Some(length),
+                    _ => return None,
+                },
+                _ => return None,
+            };
+            let (bytes, align) = sizes(&declared.of);
+            record.size = next_multiple(record.size, align);
+            aligned = aligned.max(align);
+            let offset = record.size;
+            plain &= record.add_cells(&declared, length, offset);
+            record.size += bytes * length.unwrap_or(1);
+            record.members.push(RecordMember {
+                declared,
+                length,
+                offset,
+            });
+        }
+        record.size = next_multiple(record.size, aligned);
+        if !plain {
+            record.cells.clear();
+        }
+        Some(record)
+    }
+
+    /// Adds the numbers of a member; whether it has nothing else.
+    fn add_cells(&mut self, declared: &HostDeclared, length: Option<i64>, offset: i64) -> bool {
+        let (bytes, _) = sizes(&declared.of);
+        for i in 0..length.unwrap_or(1) {
+            let name = match length {
+                Some(_) => format!(".{}[{i}]", declared.name),
+                None => format!(".{}", declared.name),
+            };
+            let start = offset + i * bytes;
+            match &declared.of.base {
+                HostBase::Record(inner) if declared.of.pointers == 0 => {
+                    if inner.cells.is_empty() {
+                        return false;
+                    }
+                    self.cells.extend(inner.cells.iter().map(|cell| RecordCell {
+                        path: format!("{name}{}", cell.path),
+                        offset: start + cell.offset,
+                        element: cell.element,
+                    }));
+                }
+                _ if declared.of.is_number() => self.cells.push(RecordCell {
+                    path: name,
+                    offset: start,
+                    element: element_of(&declared.of.base),
+                }),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// The number of a member.
+    pub(super) fn member(&self, name: &str) -> Option<usize> {
+        self.members.iter().position(|m| m.declared.name == name)
+    }
+}
+
+/// The size of a type and its alignment.
+fn sizes(of: &HostType) -> (i64, i64) {
+    match &of.base {
+        _ if of.pointers > 0 => (8, 8),
+        HostBase::Record(record) => {
+            let inner = record.members.iter().map(|m| sizes(&m.declared.of).1);
+            (record.size, inner.max().unwrap_or(1))
+        }
+        HostBase::Dim3 => (12, 4),
+        HostBase::Int(_) | HostBase::Bool | HostBase::Float(_) | HostBase::Atomic(..) => {
+            let bytes = element_of(&of.base).bytes();
+            (bytes, bytes)
+        }
+        _ => (8, 8),
+    }
+}
+
+fn next_multiple(n: i64, of: i64) -> i64 {
+    (n + of - 1) / of * of
+}
+
+/// The value of a variable of a type that begins with zeros.
+pub(super) fn zero_of(of: &HostType) -> HostValue {
+    match &of.base {
+        _ if of.pointers > 0 => null(element_of(&of.base)),
+        HostBase::Float(bits) => HostValue::Float(0.0, *bits),
+        HostBase::Int(ty) => HostValue::Int(0, *ty),
+        HostBase::Dim3 => HostValue::Dim3([1, 1, 1]),
+        HostBase::Stream => HostValue::Stream(super::values::StreamValue::Default),
+        _ => HostValue::Int(0, program::Ty::S32),
+    }
+}
+
+/// A structure in variables: its type, and the variable of its first member.
+#[derive(Clone, Debug)]
+pub(super) struct RecordValue {
+    pub(super) of: Rc<HostRecord>,
+    pub(super) first: usize,
+}
+
+impl PartialEq for RecordValue {
+    fn eq(&self, other: &RecordValue) -> bool {
+        self.first == other.first
+    }
+}
+
+impl Machine<'_> {
+    /// A structure in variables of its own.
+    pub(super) fn new_record(&mut self, of: &Rc<HostRecord>) -> Read<HostValue> {
+        let mut values = Vec::new();
+        for member in &of.members {
+            let (declared, range) = (&member.declared, &member.declared.range);
+            values.push(match (member.length, &declared.of.base) {
+                (Some(length), _) => {
+                    self.array(&declared.name, range, &declared.of, length, false)?
+                }
+                (None, HostBase::Record(inner)) if declared.of.pointers == 0 => {
+                    self.new_record(&inner.clone())?
+                }
+                (None, HostBase::Dim3) => HostValue::Dim3([1, 1, 1]),
+                (None, _) => HostValue::Unset,
+            });
+        }
+        let first = self.state.cells.len();
+        for (member, value) in of.members.iter().zip(values) {
+            self.cell(value, member.declared.of.clone());
+        }
+        for (at, member) in of.members.iter().enumerate() {
+            if let Some(tree) = &member.declared.value {
+                let value = self.value(tree)?;
+                self.store(&Place::Cell(first + at), value, &tree.range)?;
+            }
+        }
+        let of = of.clone();
+        Ok(HostValue::Record(RecordValue { of, first }))
+    }
+
+    /// A structure with listed members; the others are zero.
+    pub(super) fn record_of(
+        &mut self,
+        of: &HostType,
+        all: &[HostExpr],
+        range: &Range<usize>,
+    ) -> Read<HostValue> {
+        let HostBase::Record(record) = &of.base else {
+            return Ok(HostValue::Unset);
+        };
+        let made = self.new_record(record)?;
+        let HostValue::Record(RecordValue { first, .. }) = &made else {
+            return Ok(made);
+        };
+        self.fill_record(record, &|_, at| Some(Place::Cell(first + at)), all, range)?;
+        Ok(made)
+    }
+
+    /// Writes listed values to the members of a structure.
+    fn fill_record(
+        &mut self,
+        record: &Rc<HostRecord>,
+        place: &dyn Fn(&RecordMember, usize) -> Option<Place>,
+        all: &[HostExpr],
+        range: &Range<usize>,
+    ) -> Read<()> {
+        for (at, member) in record.members.iter().enumerate() {
+            let of = &member.declared.of;
+            let Some(place) = place(member, at).filter(|_| member.length.is_none()) else {
+                return self.wrong(
+                    range,
+                    "a list for a structure with arrays is not followed",
+                    "expected numbers and addresses",
+                    "write member after member",
+                );
+            };
+            let value = match all.get(at).map(|tree| (tree, &tree.kind)) {
+                Some((tree, HostExprKind::Braces(inner))) if of.is_record() => {
+                    self.record_of(of, &inner.clone(), &tree.range)?
+                }
+                Some((tree, _)) => self.named_value(tree, &member.declared.name)?,
+                None if member.declared.value.is_some() || of.is_record() => continue,
+                None => zero_of(of),
+            };
+            self.store(&place, value, range)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a list to a structure in memory; whether the place is one.
+    pub(super) fn stores_list(
+        &mut self,
+        place: &Place,
+        all: &[HostExpr],
+        range: &Range<usize>,
+    ) -> Read<bool> {
+        let record = match place {
+            Place::Memory(memory, ..) => self.state.memory[*memory].record.clone(),
+            Place::Cell(at) => match &self.state.cells[*at].of {
+                of if of.is_record() => {
+                    let of = of.clone();
+                    let value = self.record_of(&of, all, range)?;
+                    self.state.cells[*at].value = value;
+                    return Ok(true);
+                }
+                _ => None,
+            },
+            Place::Component(..) => None,
+        };
+        let (Some(record), Place::Memory(memory, offset, element)) = (record, place) else {
+            return Ok(false);
+        };
+        if element.bytes() != record.size {
+            return Ok(false);
+        }
+        let (memory, offset) = (*memory, *offset);
+        let place = |member: &RecordMember, _: usize| {
+            let element = element_of(&member.declared.of.base);
+            Some(Place::Memory(memory, offset + member.offset, element))
+        };
+        self.fill_record(&record, &place, all, range)?;
+        Ok(true)
+    }
+
+    /// The place of `of.name` and `of->name`; `None`: it is not followed.
+    pub(super) fn member_place(&mut self, of: &HostExpr, name: &str) -> Read<Option<Place>> {
+        let place = match self.place_if_any(of)? {
+            Some(Place::Cell(at)) => match self.state.cells[at].value.clone() {
+                HostValue::Dim3(_) => {
+                    let component = ["x", "y", "z"].iter().position(|c| *c == name);
+                    return Ok(component.map(|component| Place::Component(at, component)));
+                }
+                HostValue::Record(record) => return Ok(member_of(&record, name)),
+                pointer @ (HostValue::Pointer(Pointer {
+                    memory: Some(_), ..
+                })
+                | HostValue::Cell(_)
+                | HostValue::Buffer(_)) => self.element(&pointer, 0, &of.range)?,
+                _ => return Ok(None),
+            },
+            Some(place) => place,
+            None => return Ok(None),
+        };
+        Ok(match place {
+            Place::Cell(at) => match &self.state.cells[at].value {
+                HostValue::Record(record) => member_of(record, name),
+                HostValue::Dim3(_) => {
+                    let component = ["x", "y", "z"].iter().position(|c| *c == name);
+                    component.map(|component| Place::Component(at, component))
+                }
+                _ => None,
+            },
+            Place::Memory(memory, offset, _) => {
+                let object = &self.state.memory[memory];
+                let inside = offset % object.element.bytes();
+                let of = object.record.clone().filter(|_| inside == 0);
+                of.and_then(|of| {
+                    let member = &of.members[of.member(name)?];
+                    let element = element_of(&member.declared.of.base);
+                    Some(Place::Memory(memory, offset + member.offset, element))
+                })
+            }
+            Place::Component(..) => None,
+        })
+    }
+
+    /// A value for another variable: a structure is copied.
+    pub(super) fn own_copy(&mut self, value: HostValue) -> HostValue {
+        let HostValue::Record(RecordValue { of, first }) = value else {
+            return value;
+        };
+        let old: Vec<_> = self.state.cells[first..first + of.members.len()].to_vec();
+        let values: Vec<HostValue> = old
+            .iter()
+            .map(|variable| self.own_copy(variable.value.clone()))
+            .collect();
+        let first = self.state.cells.len();
+        for (variable, value) in old.into_iter().zip(values) {
+            self.cell(value, variable.of);
+        }
+        HostValue::Record(RecordValue { of, first })
+    }
+
+    /// The memory from which the threads of a launch copy a structure that is handed by value.
+    pub(super) fn record_memory(
+        &mut self,
+        record: &RecordValue,
+        range: &Range<usize>,
+    ) -> Read<HostValue> {
+        if record.of.cells.is_empty() {
+            return self.wrong(
+                range,
+                format!("a `{}` is handed to a kernel by value", record.of.name),
+                "only structures of numbers are followed",
+                "hand over its addresses as arguments of their own",
+            );
+        }
+        let mut values = Vec::new();
+        self.numbers_of(record, &mut values);
+        let name = record.of.name.to_lowercase();
+        let base = HostBase::Record(record.of.clone());
+        let memory = self.allocate_of(&name, range, &base, record.of.size, Allocation::Device);
+        let object = &mut self.state.memory[memory];
+        for (at, value) in values.iter().enumerate() {
+            let bits = bits_of(value, record.of.cells[at].element);
+            object.initial[at] = bits;
+            object.open |= bits.is_none();
+        }
+        Ok(HostValue::Pointer(Pointer {
+            memory: Some(memory),
+            offset: 0,
+            element: Element::record(&record.of),
+        }))
+    }
+
+    /// The numbers of a structure, in order.
+    fn numbers_of(&self, record: &RecordValue, all: &mut Vec<HostValue>) {
+        for at in 0..record.of.members.len() {
+            match &self.state.cells[record.first + at].value {
+                HostValue::Record(inner) => self.numbers_of(inner, all),
+                HostValue::Buffer(memory) => {
+                    let object = &self.state.memory[*memory];
+                    let cells = object.shadow.iter().enumerate();
+                    all.extend(cells.map(|(cell, value)| match value {
+                        Some(bits) => number_of(*bits, object.cell_element(cell)),
+                        None => HostValue::Unknown,
+                    }));
+                }
+                value => all.push(value.clone()),
+            }
+        }
+    }
+}
+
+fn member_of(record: &RecordValue, name: &str) -> Option<Place> {
+    let at = record.of.member(name)?;
+    Some(Place::Cell(record.first + at))
+}

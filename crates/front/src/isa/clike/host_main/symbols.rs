@@ -1,0 +1,81 @@
+//! Variables of the device that the host names: `__device__`, `__constant__` and `__managed__`.
+//!
+//! # Invariants
+//! - Each is memory under its own name, so that the kernels that declare it name the same memory.
+//! - It begins with the values of its declaration, or with zeros.
+
+use super::code::words_of;
+use super::machine::{Machine, element_of};
+use super::parser::Read;
+use super::tree::{HostDeclared, HostExpr, HostExprKind};
+use super::values::{Allocation, HostValue, Place};
+
+impl Machine<'_> {
+    /// Makes the variables of the device that code of the host names.
+    pub(super) fn device_variables(&mut self) -> Read<()> {
+        let code = self.code;
+        let used: Vec<_> = code.host_functions().collect();
+        for (range, declared) in code.of_device() {
+            let named =
+                |item: &std::ops::Range<usize>| words_of(code, item).contains(&declared.name);
+            if !used.iter().any(named) || !declared.of.is_memory() {
+                continue;
+            }
+            self.device_variable(&declared, &words_of(code, &range))?;
+        }
+        Ok(())
+    }
+
+    fn device_variable(
+        &mut self,
+        declared: &HostDeclared,
+        words: &std::collections::HashSet<String>,
+    ) -> Read<()> {
+        let mut length = 1;
+        for size in &declared.arrays {
+            let Some(size) = size else { return Ok(()) };
+            length *= self.number(size)?;
+        }
+        let allocation = match words.contains("__managed__") {
+            true => Allocation::Managed,
+            false => Allocation::Device,
+        };
+        let element = element_of(&declared.of.base);
+        let bytes = self.size(length * element.bytes(), element.bytes(), &declared.range)?;
+        let (name, range) = (&declared.name, &declared.range);
+        let memory = self.allocate_of(name, range, &declared.of.base, bytes, allocation);
+        let object = &mut self.state.memory[memory];
+        object.name.clone_from(name);
+        object.space = words.contains("__constant__").then_some("const");
+        self.zeroed(memory);
+        if let Some(tree) = &declared.value {
+            self.first_values(memory, tree)?;
+        }
+        let place = match declared.arrays.is_empty() {
+            true => Place::Memory(memory, 0, element),
+            false => Place::Cell(self.cell(HostValue::Buffer(memory), declared.of.clone())),
+        };
+        self.bind(name, place);
+        Ok(())
+    }
+
+    /// The values of an initialiser: a number, or a list of them.
+    fn first_values(&mut self, memory: usize, tree: &HostExpr) -> Read<()> {
+        let all = match &tree.kind {
+            HostExprKind::Braces(all) => all.as_slice(),
+            _ => std::slice::from_ref(tree),
+        };
+        for (at, tree) in all.iter().enumerate() {
+            let value = self.value(tree)?;
+            let object = &self.state.memory[memory];
+            let element = object.cell_element(at);
+            let bits = super::access::bits_of(&value, element);
+            if let Some(initial) = self.state.memory[memory].initial.get_mut(at) {
+                *initial = bits;
+            }
+        }
+        let object = &mut self.state.memory[memory];
+        object.shadow = object.initial.clone();
+        Ok(())
+    }
+}
