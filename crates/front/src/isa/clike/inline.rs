@@ -593,7 +593,12 @@ impl Lowering<'_, '_> {
                 self.symbols.layout(loc).offset(index) as u64,
             ),
         };
-        Value::new(expr, ty.clone())
+        // The number 0 is the null pointer.
+        let fixed = matches!(expr, Expr::Const(_));
+        Value {
+            fixed,
+            ..Value::new(expr, ty.clone())
+        }
     }
 
     /// The type of a parameter: an array becomes a pointer.

@@ -17,7 +17,7 @@ use diag::{MappedText, Sink, SourceFile, Span};
 use program::{BinOp, Class, CmpOp, GroupSeat, Space, Ty};
 
 /// A source file, split into its items.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SourceUnit {
     text: MappedText,
     items: Vec<Item>,
@@ -222,6 +222,14 @@ impl SourceUnit {
                 (text, self.text.span(name))
             })
             .collect()
+    }
+
+    /// The file without the declarations of variables of the device that are memory of a program.
+    pub fn without(&self, names: &[String]) -> SourceUnit {
+        let mut unit = self.clone();
+        unit.items
+            .retain(|item| item.is_function || !item.names.iter().any(|n| names.contains(n)));
+        unit
     }
 
     /// The text without directives, and its items.

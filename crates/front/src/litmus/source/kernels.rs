@@ -247,6 +247,15 @@ fn bound_programs(
         others.push(no_launch(&file, ways));
         return false;
     }
+    let symbols = ways.iter().flat_map(|way| way.symbols());
+    let symbols: Vec<String> = symbols.collect();
+    let without = match kernels {
+        SourceKernels::C(source, dialect) if !symbols.is_empty() => {
+            Some(SourceKernels::C(source.without(&symbols), *dialect))
+        }
+        _ => None,
+    };
+    let kernels = without.as_ref().unwrap_or(kernels);
     let mut read: ReadKernels = BTreeMap::new();
     for kernel in ways.iter().flat_map(|way| &way.kernels) {
         if let Entry::Vacant(vacant) = read.entry((kernel.kernel, kernel.instance.clone())) {

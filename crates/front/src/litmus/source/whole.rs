@@ -367,11 +367,9 @@ fn object(memory: &ProgramMemory) -> ObjectTable {
         }
         _ => table.with("init", one(first)).of_size(length),
     };
-    let table = match memory.space {
-        Some(space) => table.in_space(space),
-        None => table,
-    };
-    table
-        .with_text("type", element)
-        .with_text("kind", memory.kind)
+    let table = table.with_text("type", element);
+    match memory.space {
+        Some(space) => table.with_text("space", space),
+        None => table.with_text("kind", memory.kind),
+    }
 }

@@ -45,6 +45,7 @@ impl Machine<'_> {
             escapes: false,
             open: false,
             space: None,
+            symbol: false,
         };
         object.retyped(None);
         self.state.memory.push(object);

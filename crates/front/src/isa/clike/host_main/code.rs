@@ -33,6 +33,16 @@ pub struct HostCode<'a> {
 /// Words that say that a variable is the device's.
 const OF_DEVICE: [&str; 4] = ["__device__", "__constant__", "__shared__", "__managed__"];
 
+/// Structures of the runtime, each in a line.
+const RUNTIME_TYPES: &str = "\
+struct cudaKernelNodeParams { void *func; dim3 gridDim; dim3 blockDim; unsigned sharedMemBytes; void **kernelParams; void **extra; };
+struct cudaMemsetParams { void *dst; size_t pitch; unsigned value; unsigned elementSize; size_t width; size_t height; };
+struct cudaHostNodeParams { void *fn; void *userData; };
+struct cudaLaunchAttributeValue { int cooperative; int programmaticStreamSerializationAllowed; dim3 clusterDim; int priority; };
+struct cudaLaunchAttribute { int id; cudaLaunchAttributeValue val; };
+struct cudaLaunchConfig_t { dim3 gridDim; dim3 blockDim; size_t dynamicSmemBytes; cudaStream_t stream; cudaLaunchAttribute *attrs; unsigned numAttrs; };
+";
+
 /// Says that default streams are those of the threads.
 const PER_THREAD: &str = "#define CUDA_API_PER_THREAD_DEFAULT_STREAM";
 
@@ -62,10 +72,24 @@ impl<'a> HostCode<'a> {
                 .any(|line| line.trim().starts_with(PER_THREAD)),
             arguments: arguments.to_vec(),
         };
+        code.add_runtime_types();
         for item in items {
             code.add_type(item);
         }
         Some(code)
+    }
+
+    fn add_runtime_types(&mut self) {
+        for line in RUNTIME_TYPES.lines() {
+            let text = MappedText::verbatim(line, 0);
+            let parser = HostParser::new(&text, 0..line.len(), self.file, &self.types);
+            let record = parser.and_then(|mut parser| parser.record());
+            if let Ok(Some(record)) = record {
+                let name = record.name.clone();
+                let of = HostType::plain(HostBase::Record(Rc::new(record)));
+                self.types.insert(name, Some(of));
+            }
+        }
     }
 
     /// `typedef int T;`, `using T = int;`, and names of structures, which host code cannot use.
@@ -75,6 +99,11 @@ impl<'a> HostCode<'a> {
         let word = |at: usize| all.get(at).map_or("", |r| &source[r.clone()]);
         let start = item.range.start;
         let (name, of) = match word(0) {
+            "typedef" if word(1) == "struct" && source.contains('{') => {
+                let of = self.record(item);
+                self.types.insert(word(all.len() - 2).to_owned(), of);
+                return;
+            }
             "typedef" if all.len() > 3 => {
                 let last = all.len() - 2;
                 let of = start + all[1].start..start + all[last].start;

@@ -10,7 +10,7 @@ use super::values::{Closure, Element, HostValue, Place, Pointer, StreamValue};
 use program::Ty;
 
 /// Names of numbers in the headers of the runtime and of C.
-const CONSTANTS: [(&str, i64); 33] = [
+const CONSTANTS: [(&str, i64); 36] = [
     ("true", 1),
     ("false", 0),
     ("cudaSuccess", 0),
@@ -44,6 +44,9 @@ const CONSTANTS: [(&str, i64); 33] = [
     ("EXIT_SUCCESS", 0),
     ("EXIT_FAILURE", 1),
     ("cudaCpuDeviceId", -1),
+    ("cudaLaunchAttributeClusterDimension", 4),
+    ("cudaLaunchAttributeCooperative", 2),
+    ("cudaLaunchAttributeProgrammaticStreamSerialization", 6),
 ];
 
 impl Machine<'_> {
@@ -297,7 +300,7 @@ impl Machine<'_> {
         if let (HostExprKind::Braces(all), None) = (&value.kind, op)
             && self.stores_list(&place, all, range)?
         {
-            return self.load(&place, range);
+            return Ok(HostValue::Unset);
         }
         let name = match &target.kind {
             HostExprKind::Name(name) => name.clone(),

@@ -109,6 +109,7 @@ impl Machine<'_> {
             launches: self.launches - launches,
             threads: self.threads - threads,
             capture,
+            nodes: Vec::new(),
             names: None,
             launched: false,
         };
@@ -142,12 +143,15 @@ impl Machine<'_> {
                 self.launch_graph(graph, &stream, call.range)?;
                 Ok(SUCCESS)
             }
+            "cudaGraphCreate" => self.new_graph(call),
+            "cudaGraphAddDependencies" => self.add_dependencies(call),
+            name if name.starts_with("cudaGraphAdd") => self.add_node(call),
             "cudaGraphDestroy" | "cudaGraphExecDestroy" | "cudaGraphUpload" => Ok(SUCCESS),
             _ => self.refused(call),
         }
     }
 
-    fn unknown_graph<T>(&mut self, call: &RuntimeCallSite<'_>) -> Read<T> {
+    pub(super) fn unknown_graph<T>(&mut self, call: &RuntimeCallSite<'_>) -> Read<T> {
         self.wrong(
             call.range,
             "this graph is not worked out",
@@ -172,7 +176,8 @@ impl Machine<'_> {
                 self.emit_call(format!("cudaStreamWaitEvent({own}, {ends});"), range)?;
             }
         }
-        for line in &object.capture.lines {
+        let nodes = self.node_lines(&object)?;
+        for line in object.capture.lines.iter().chain(&nodes) {
             self.emit_call(renamed(&line.text, &names), &line.range)?;
         }
         let origin = &names[&object.capture.origin];

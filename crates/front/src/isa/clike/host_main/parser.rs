@@ -230,16 +230,18 @@ impl<'a> HostParser<'a> {
 
     /// `struct S { int a, b[2]; };`; `None`: it has more than members.
     pub(super) fn record(&mut self) -> Read<Option<HostRecord>> {
+        self.eat_word("typedef");
         self.next();
-        while self.sign(0) != "{" && self.peek() != Tok::End {
-            if self.sign(0) == ":" || self.word(0) == "final" {
+        let mut name = String::new();
+        while self.sign(0) != "{" {
+            // No base classes, attributes and alignments.
+            if self.peek() != Tok::Name || self.word(0) == "final" {
                 return Ok(None);
             }
+            name = self.word(0).to_owned();
             self.next();
         }
-        let name = self.tokens[1.min(self.tokens.len() - 1)].range.clone();
-        let name = self.str(&name).to_owned();
-        self.expect("{")?;
+        self.next();
         let mut members = Vec::new();
         while !self.eat("}") {
             if self.peek() == Tok::End || !self.declares() {
@@ -250,6 +252,10 @@ impl<'a> HostParser<'a> {
                 return Ok(None);
             }
             members.extend(all);
+        }
+        // `typedef struct { … } S;`
+        if name.is_empty() {
+            name = self.word(0).to_owned();
         }
         Ok(HostRecord::new(name, members))
     }

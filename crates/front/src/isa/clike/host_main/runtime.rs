@@ -510,6 +510,7 @@ impl Machine<'_> {
             "cudaLaunchHostFunc" => self.host_function(call),
             "cudaLaunchKernel" => self.launch_call(call, false),
             "cudaLaunchCooperativeKernel" => self.launch_call(call, true),
+            "cudaLaunchKernelEx" => self.launch_with_attributes(call),
             _ => self.refused(call),
         }
     }
@@ -585,78 +586,6 @@ impl Machine<'_> {
         };
         self.start_kernel(of, &sizes, &stream)?;
         Ok(HostValue::Unset)
-    }
-
-    /// `cudaLaunchKernel(kernel, grid, block, arguments, bytes, stream)`
-    fn launch_call(&mut self, call: &RuntimeCallSite<'_>, cooperative: bool) -> Read<HostValue> {
-        let kernel = match self.operand(call, 0)? {
-            HostValue::Function(name) => self.code.kernels.iter().position(|k| *k == name),
-            _ => None,
-        };
-        let Some(kernel) = kernel else {
-            return self.wrong(
-                call.range,
-                "this kernel is not worked out",
-                "expected the name of a kernel of this file",
-                "name the kernel, as in `(void*)kernel`",
-            );
-        };
-        let mut sizes = Vec::new();
-        for at in [1, 2] {
-            let value = self.operand(call, at)?;
-            sizes.push(self.extent(&value, call.range)?);
-        }
-        let list = self.operand(call, 3)?;
-        let mut arguments = Vec::new();
-        for cell in self.listed(&list) {
-            let value = match self.state.cells[cell].value.clone() {
-                HostValue::Cell(at) => self.state.cells[at].value.clone(),
-                HostValue::Pointer(Pointer {
-                    memory: Some(memory),
-                    offset,
-                    element,
-                }) => {
-                    let place = Place::Memory(memory, offset, element);
-                    self.load(&place, call.range)?
-                }
-                _ => HostValue::Unset,
-            };
-            arguments.push(self.handed(value, call.range)?);
-        }
-        let shared = match call.arguments.get(4) {
-            Some(_) => self.number_at(call, 4)?,
-            None => 0,
-        };
-        let stream = self.stream_at(call, 5)?;
-        let instance = self.deduced(&self.code.kernels[kernel], &arguments);
-        let of = KernelUse {
-            name: String::new(),
-            kernel,
-            instance,
-            arguments,
-            cooperative,
-            shared,
-            range: call.range.clone(),
-        };
-        self.start_kernel(of, &sizes, &stream)?;
-        Ok(SUCCESS)
-    }
-
-    /// The variables of an array, from its first one.
-    fn listed(&self, list: &HostValue) -> Vec<usize> {
-        let HostValue::Cell(first) = list else {
-            return Vec::new();
-        };
-        // The array is a variable, too, so its length is known.
-        let length = self
-            .state
-            .cells
-            .iter()
-            .find_map(|variable| match variable.value {
-                HostValue::Cells(start, length) if start == *first => Some(length),
-                _ => None,
-            });
-        (*first..*first + length.unwrap_or(0)).collect()
     }
 
     /// Emits a launch.

@@ -4,6 +4,8 @@
 //! - Each is memory under its own name, so that the kernels that declare it name the same memory.
 //! - It begins with the values of its declaration, or with zeros.
 
+use std::collections::HashSet;
+
 use super::code::words_of;
 use super::machine::{Machine, element_of};
 use super::parser::Read;
@@ -14,23 +16,23 @@ impl Machine<'_> {
     /// Makes the variables of the device that code of the host names.
     pub(super) fn device_variables(&mut self) -> Read<()> {
         let code = self.code;
-        let used: Vec<_> = code.host_functions().collect();
-        for (range, declared) in code.of_device() {
-            let named =
-                |item: &std::ops::Range<usize>| words_of(code, item).contains(&declared.name);
-            if !used.iter().any(named) || !declared.of.is_memory() {
-                continue;
+        let mut used = HashSet::new();
+        for range in code.host_functions() {
+            used.extend(words_of(code, &range));
+        }
+        let all = code.of_device();
+        for (range, declared) in &all {
+            // One declaration is one item of the file.
+            let mut same = all.iter().filter(|(other, _)| other == range);
+            let named = same.any(|(_, other)| used.contains(&other.name));
+            if named && declared.of.is_memory() {
+                self.device_variable(declared, &words_of(code, range))?;
             }
-            self.device_variable(&declared, &words_of(code, &range))?;
         }
         Ok(())
     }
 
-    fn device_variable(
-        &mut self,
-        declared: &HostDeclared,
-        words: &std::collections::HashSet<String>,
-    ) -> Read<()> {
+    fn device_variable(&mut self, declared: &HostDeclared, words: &HashSet<String>) -> Read<()> {
         let mut length = 1;
         for size in &declared.arrays {
             let Some(size) = size else { return Ok(()) };
@@ -46,6 +48,7 @@ impl Machine<'_> {
         let memory = self.allocate_of(name, range, &declared.of.base, bytes, allocation);
         let object = &mut self.state.memory[memory];
         object.name.clone_from(name);
+        object.symbol = true;
         object.space = words.contains("__constant__").then_some("const");
         self.zeroed(memory);
         if let Some(tree) = &declared.value {

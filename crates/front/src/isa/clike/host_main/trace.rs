@@ -52,8 +52,10 @@ pub struct ProgramMemory {
     pub cells: usize,
     /// Its kind as a test writes it.
     pub kind: &'static str,
-    /// Its state space, if it is a variable of the device.
+    /// Its state space, if it is not that of its kind.
     pub space: Option<&'static str>,
+    /// Whether the file declares it as a variable of the device.
+    pub symbol: bool,
     /// The values that it begins with; `None`: any.
     pub initial: Vec<Option<i64>>,
     /// Whether the host writes values that are not worked out before the first command.
@@ -88,6 +90,14 @@ pub enum ProgramArgument {
     Float(f64),
     /// An address in memory: its number, and the offset in bytes; `None`: the null pointer.
     Address(Option<(usize, i64)>),
+}
+
+impl ProgramTrace {
+    /// The variables of the device that are memory of the program.
+    pub fn symbols(&self) -> impl Iterator<Item = String> {
+        let all = self.memory.iter().filter(|memory| memory.symbol);
+        all.map(|memory| memory.name.clone())
+    }
 }
 
 /// The largest number of ways through a program.
@@ -199,6 +209,7 @@ impl HostCode<'_> {
             bytes: m.bytes as u64,
             kind: m.allocation.kind(),
             space: m.space,
+            symbol: m.symbol,
             cells: m.cells(),
             initial: m.initial.clone(),
             open: m.open,

@@ -279,6 +279,26 @@ impl Machine<'_> {
         Ok(stage)
     }
 
+    /// A copy in a stream; `at`: the operands with both addresses and the size.
+    pub(super) fn copy_in(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        at: [usize; 3],
+        stream: &str,
+    ) -> Read<()> {
+        let part = CopyPart {
+            to: self.address_at(call, at[0])?,
+            from: self.address_at(call, at[1])?,
+            bytes: self.number_at(call, at[2])?,
+        };
+        let how = CopyCall {
+            kind: "cudaMemcpyDefault",
+            stream: stream.to_owned(),
+            waits: false,
+        };
+        self.copy_part(call, &how, &part)
+    }
+
     /// `cudaMemset` and `cudaMemsetAsync`
     pub(super) fn set_memory(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
         let stream = match call.name {
@@ -286,13 +306,19 @@ impl Machine<'_> {
             "cudaMemsetAsync" => self.stream_at(call, 3)?,
             _ => return self.refused(call),
         };
+        self.fill_in(call, &stream)?;
+        Ok(SUCCESS)
+    }
+
+    /// A fill in a stream: the address, the byte, and how many.
+    pub(super) fn fill_in(&mut self, call: &RuntimeCallSite<'_>, stream: &str) -> Read<()> {
         let (to, target) = self.address_at(call, 0)?;
         let (byte, bytes) = (self.number_at(call, 1)?, self.number_at(call, 2)?);
         self.within(to, target.offset, bytes, call.range)?;
         let element = self.state.memory[to].element;
         self.whole_elements(to, &[target.offset, bytes], call)?;
         if bytes == 0 {
-            return Ok(SUCCESS);
+            return Ok(());
         }
         self.state.begun = true;
         // Each member of a structure takes its part of the pattern.
@@ -310,7 +336,7 @@ impl Machine<'_> {
         if call.name == "cudaMemset" && self.state.memory[to].allocation == Allocation::Pinned {
             self.emit_call(format!("cudaStreamSynchronize({stream});"), call.range)?;
         }
-        Ok(SUCCESS)
+        Ok(())
     }
 
     /// `cudaFree`, `cudaFreeHost`, `cudaFreeAsync`
@@ -359,7 +385,20 @@ impl Machine<'_> {
     /// `cudaLaunchHostFunc(stream, function, data)`
     pub(super) fn host_function(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
         let (stream, data) = (self.stream_at(call, 0)?, self.operand(call, 2)?);
-        let function = match self.operand(call, 1)? {
+        let function = self.operand(call, 1)?;
+        self.host_function_in(call, function, data, &stream)?;
+        Ok(SUCCESS)
+    }
+
+    /// A function of the host in a stream.
+    pub(super) fn host_function_in(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        function: HostValue,
+        data: HostValue,
+        stream: &str,
+    ) -> Read<()> {
+        let function = match function {
             HostValue::Function(name) => self.code.function(&name).transpose()?,
             HostValue::Closure(closure) => Some(closure.function.clone()),
             _ => None,
@@ -404,7 +443,6 @@ impl Machine<'_> {
         self.emit_call(
             format!("cudaLaunchHostFunc({stream}, {name}, 0);"),
             call.range,
-        )?;
-        Ok(SUCCESS)
+        )
     }
 }

@@ -47,6 +47,8 @@ pub(super) enum HostValue {
     Thread(usize),
     /// A graph, or an instance of one.
     Graph(usize),
+    /// A node of a graph: the numbers of both.
+    Node(usize, usize),
 }
 
 /// The address of memory; `None` is the null pointer.
@@ -216,8 +218,10 @@ pub(super) struct MemoryObject {
     pub(super) escapes: bool,
     /// Whether it begins with a value that is not worked out.
     pub(super) open: bool,
-    /// The state space of a variable of the device.
+    /// The state space, if it is not that of the allocation.
     pub(super) space: Option<&'static str>,
+    /// Whether it is a variable of the device that the file declares.
+    pub(super) symbol: bool,
 }
 
 impl MemoryObject {
@@ -309,10 +313,23 @@ pub(super) struct Capture {
     pub(super) started: (usize, i64),
 }
 
+/// A node of a graph. It has a stream of its own, and an event behind its command.
+#[derive(Clone, Debug)]
+pub(super) struct GraphNode {
+    pub(super) stream: String,
+    pub(super) event: String,
+    /// The nodes that it depends on.
+    pub(super) behind: Vec<usize>,
+    pub(super) lines: Vec<HostLine>,
+    pub(super) range: Range<usize>,
+}
+
 /// A graph, or an instance of one.
 #[derive(Clone, Debug)]
 pub(super) struct GraphObject {
     pub(super) capture: Capture,
+    /// Nodes that the program adds one by one.
+    pub(super) nodes: Vec<GraphNode>,
     pub(super) launches: usize,
     pub(super) threads: i64,
     /// Its own streams and events, by the names of the captured ones.
