@@ -179,6 +179,7 @@ impl SourceArgs {
             launches: self.launches.clone(),
             arguments: words(self.program.as_deref()),
             constants: self.constants.iter().cloned().collect(),
+            headers: Vec::new(),
             with: self.with.map(WithArg::compiler),
         }
     }

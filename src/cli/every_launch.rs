@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::args::{CheckArgs, FormatArg, LaunchArg};
 use super::exit::Events;
+use super::headers;
 use super::paths;
 use super::plan::{Question, Unit};
 use super::seams;
@@ -507,6 +508,7 @@ fn kernels(
         launches: Vec::new(),
         ..args.sources.options()
     };
+    let options = headers::with_options(name.as_ref(), bytes, &options);
     let kind = FileKind::of(name, &String::from_utf8_lossy(bytes));
     let is_source = options.language.is_some() || matches!(kind, FileKind::Source(_));
     if !is_source {

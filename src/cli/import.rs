@@ -164,6 +164,7 @@ fn launched(path: &Path, kind: SourceKind, args: &ImportArgs, terminal: &Termina
         launches: args.launches.clone(),
         arguments: super::args::words(args.program.as_deref()),
         constants: args.constants.iter().cloned().collect(),
+        headers: super::headers::beside(path, &text),
         with: None,
     };
     let (all, mut diagnostics) = match source::to_toml(&name, &text, kind, &options) {

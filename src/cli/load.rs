@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::paths::{self, Found};
 use super::pool::{Event, Pool};
-use super::{exit, interrupt, panics, with};
+use super::{exit, headers, interrupt, panics, with};
 use diag::{Diagnostic, file};
 use front::litmus::TestFile as Tests;
 use front::litmus::source::Options;
@@ -122,6 +122,10 @@ fn read(found: &Found, options: &Options) -> FileResult {
     let bytes = match read {
         Ok(bytes) => bytes,
         Err(error) => return FileResult::Invalid(vec![paths::unreadable(name.as_ref(), &error)]),
+    };
+    let options = &match &found.file {
+        Some(path) => headers::with_options(path, &bytes, options),
+        None => options.clone(),
     };
     match panics::catch(|| with::read(&name, &bytes, options)) {
         Ok(Ok(tests)) => FileResult::Tests(tests),

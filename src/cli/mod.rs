@@ -40,6 +40,7 @@ mod explain;
 mod failed;
 mod files;
 mod filter;
+mod headers;
 mod import;
 mod interrupt;
 mod kernels;

@@ -50,8 +50,7 @@ impl Agents<'_> {
     }
 
     fn line_of(&self, span: Span) -> usize {
-        let before = self.test.file.text.get(..span.start as usize).unwrap_or("");
-        before.matches('\n').count() + 1
+        self.test.file.line_column(span.start as usize).0
     }
 
     /// The call that enqueues a command.

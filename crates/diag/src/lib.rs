@@ -81,8 +81,21 @@ impl Span {
 pub struct SourceFile {
     /// The name used in messages, usually the path as the user gave it.
     pub name: String,
-    /// The whole text.
+    /// The whole text. The texts of headers follow that of the file.
     pub text: String,
+    /// The headers whose texts are there, in order.
+    pub headers: Vec<SourceHeader>,
+}
+
+/// A header whose text stands behind that of the file that includes it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SourceHeader {
+    /// The name with which messages name it.
+    pub name: String,
+    /// The word behind `#include`.
+    pub included: String,
+    /// Where its text begins.
+    pub start: usize,
 }
 
 impl SourceFile {
@@ -91,6 +104,7 @@ impl SourceFile {
         Arc::new(SourceFile {
             name: name.into(),
             text: text.into(),
+            headers: Vec::new(),
         })
     }
 
@@ -110,13 +124,53 @@ impl SourceFile {
         Span::new(0, end.unwrap_or(self.text.len()))
     }
 
+    /// A source text with its headers: how each is included, its name, and its text.
+    pub fn with_headers(
+        name: impl Into<String>,
+        text: &str,
+        headers: &[(String, String, String)],
+    ) -> Arc<Self> {
+        let mut file = SourceFile {
+            name: name.into(),
+            text: text.to_owned(),
+            headers: Vec::new(),
+        };
+        for (included, name, text) in headers {
+            if !file.text.ends_with('\n') {
+                file.text.push('\n');
+            }
+            file.headers.push(SourceHeader {
+                name: name.clone(),
+                included: included.clone(),
+                start: file.text.len(),
+            });
+            file.text.push_str(text);
+        }
+        Arc::new(file)
+    }
+
+    /// The file or the header that has a byte offset: its name, and the range of its text.
+    pub fn part(&self, offset: usize) -> (&str, std::ops::Range<usize>) {
+        let next = self.headers.partition_point(|h| h.start <= offset);
+        let end = self.headers.get(next).map_or(self.text.len(), |h| h.start);
+        match next.checked_sub(1).map(|at| &self.headers[at]) {
+            Some(header) => (&header.name, header.start..end),
+            None => (&self.name, 0..end),
+        }
+    }
+
+    /// The text without those of headers.
+    pub fn own_text(&self) -> &str {
+        &self.text[self.part(0).1]
+    }
+
     /// Line and column of a byte offset. Both count from 1; columns count characters.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let before = &self.text[..offset];
+        let before = &self.text[self.part(offset).1.start..offset];
         let line = before.bytes().filter(|&b| b == b'\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         (line, column)
@@ -252,7 +306,8 @@ impl fmt::Display for Diagnostic {
         };
         if let Some(source) = &self.source {
             let (line, column) = source.line_column(self.span.start as usize);
-            write!(f, "{}:{line}:{column}: ", visible(&source.name))?;
+            let name = source.part(self.span.start as usize).0;
+            write!(f, "{}:{line}:{column}: ", visible(name))?;
         }
         write!(f, "{word}: {}", visible(&self.message))
     }
@@ -342,5 +397,11 @@ mod tests {
         assert_eq!(s.line_column(0), (1, 1));
         assert_eq!(s.line_column(3), (1, 3));
         assert_eq!(s.line_column(4), (2, 1));
+        let header = ("h".to_owned(), "dir/h".to_owned(), "x\ny\n".to_owned());
+        let s = SourceFile::with_headers("t", "a\nb", &[header]);
+        assert_eq!((s.own_text(), s.text.as_str()), ("a\nb\n", "a\nb\nx\ny\n"));
+        assert_eq!((s.part(3).0, s.line_column(3)), ("t", (2, 2)));
+        assert_eq!((s.part(4).0, s.line_column(4)), ("dir/h", (1, 1)));
+        assert_eq!((s.part(6).0, s.line_column(6)), ("dir/h", (2, 1)));
     }
 }

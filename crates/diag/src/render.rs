@@ -1,8 +1,8 @@
 //! Renders diagnostics as text in the style of rustc, plain or coloured.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::{Diagnostic, Severity, harmless, visible};
+use super::{Diagnostic, Severity, SourceFile, Span, harmless, visible};
 
 /// Whether the text has terminal colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,17 +19,6 @@ const SHOWN: usize = 2048;
 /// Renders one diagnostic as several lines that end in a newline. Text from the input never begins
 /// a line or forms a command.
 pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
-    let label = visible(&diagnostic.label);
-    let name = diagnostic
-        .source
-        .as_ref()
-        .map(|source| visible(&source.name))
-        .unwrap_or_default();
-    let secondary: Vec<_> = diagnostic
-        .secondary
-        .iter()
-        .map(|(span, text)| (span, visible(text)))
-        .collect();
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -37,54 +26,31 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
     let title = level
         .primary_title(visible(&diagnostic.message))
         .id(diagnostic.id);
+    let label = visible(&diagnostic.label);
+    let marks = diagnostic.secondary.iter();
+    let marks: Vec<(Span, String)> = marks.map(|(span, text)| (*span, visible(text))).collect();
     let mut group = match &diagnostic.source {
         Some(source) => {
-            let len = source.text.len();
-            let whole = |r: std::ops::Range<usize>| {
-                let mut start = r.start.min(len);
-                let mut end = r.end.min(len).min(start + SHOWN);
-                while !source.text.is_char_boundary(start) {
-                    start -= 1;
+            // The place of the diagnostic comes first, then those in other files.
+            let part = |span: Span| source.part(span.start as usize).1;
+            let first = part(diagnostic.span);
+            let mut group = title.element(snippet(
+                source,
+                first.clone(),
+                Some((diagnostic.span, &label)),
+                &marks,
+            ));
+            let mut others: Vec<std::ops::Range<usize>> = Vec::new();
+            for (span, _) in &marks {
+                let other = part(*span);
+                if other != first && !others.contains(&other) {
+                    others.push(other);
                 }
-                while !source.text.is_char_boundary(end) {
-                    end += 1;
-                }
-                start..end.max(start)
-            };
-            // Only the lines around the spans: searching a 10 MB file for one message is too slow.
-            let spans = || {
-                [diagnostic.span]
-                    .into_iter()
-                    .chain(diagnostic.secondary.iter().map(|s| s.0))
-            };
-            let first = spans().map(|s| whole(s.range()).start).min().unwrap_or(0);
-            let last = spans().map(|s| whole(s.range()).end).max().unwrap_or(0);
-            let begin = source.text[..first].rfind('\n').map_or(0, |n| n + 1);
-            let shown = whole(last..len).end;
-            let end = source.text[last..shown]
-                .find('\n')
-                .map_or(shown, |n| last + n + 1);
-            let line = source.text[..begin].bytes().filter(|&b| b == b'\n').count() + 1;
-            let clamp = |r: std::ops::Range<usize>| {
-                let r = whole(r);
-                r.start - begin..r.end - begin
-            };
-            let mut snippet = Snippet::source(&source.text[begin..end])
-                .line_start(line)
-                .path(name.as_str())
-                .annotation(
-                    AnnotationKind::Primary
-                        .span(clamp(diagnostic.span.range()))
-                        .label(label.as_str()),
-                );
-            for (span, text) in &secondary {
-                snippet = snippet.annotation(
-                    AnnotationKind::Context
-                        .span(clamp(span.range()))
-                        .label(text.as_str()),
-                );
             }
-            title.element(snippet)
+            for other in others {
+                group = group.element(snippet(source, other, None, &marks));
+            }
+            group
         }
         None => Group::with_title(title),
     };
@@ -101,4 +67,69 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
     let mut text = harmless(&renderer.render(&[group]).to_string()).into_owned();
     text.push('\n');
     text
+}
+
+/// The lines of one part of a source text with the marks in it.
+fn snippet<'a>(
+    source: &'a SourceFile,
+    part: std::ops::Range<usize>,
+    primary: Option<(Span, &'a String)>,
+    marks: &'a [(Span, String)],
+) -> Snippet<'a, Annotation<'a>> {
+    let whole = |r: std::ops::Range<usize>| {
+        let mut start = r.start.min(part.end);
+        let mut end = r.end.min(part.end).min(start + SHOWN);
+        while !source.text.is_char_boundary(start) {
+            start -= 1;
+        }
+        while !source.text.is_char_boundary(end) {
+            end += 1;
+        }
+        start..end.max(start)
+    };
+    let inside = |span: &Span| {
+        part.contains(&(span.start as usize)) || span.start as usize >= source.text.len()
+    };
+    let marks: Vec<&(Span, String)> = marks.iter().filter(|mark| inside(&mark.0)).collect();
+    // Only the lines around the spans: searching a 10 MB file for one message is too slow.
+    let spans = || {
+        primary
+            .iter()
+            .map(|one| one.0)
+            .chain(marks.iter().map(|mark| mark.0))
+    };
+    let first = spans()
+        .map(|s| whole(s.range()).start)
+        .min()
+        .unwrap_or(part.start);
+    let last = spans()
+        .map(|s| whole(s.range()).end)
+        .max()
+        .unwrap_or(part.start);
+    let before = &source.text[part.start..first.max(part.start)];
+    let begin = before
+        .rfind('\n')
+        .map_or(part.start, |n| part.start + n + 1);
+    let shown = whole(last..part.end).end;
+    let end = source.text[last..shown]
+        .find('\n')
+        .map_or(shown, |n| last + n + 1);
+    let above = &source.text[part.start..begin];
+    let line = above.bytes().filter(|&b| b == b'\n').count() + 1;
+    let clamp = |r: std::ops::Range<usize>| {
+        let r = whole(r);
+        r.start - begin..r.end - begin
+    };
+    let mut snippet = Snippet::source(&source.text[begin..end])
+        .line_start(line)
+        .path(visible(source.part(part.start).0));
+    if let Some((span, label)) = primary {
+        let mark = AnnotationKind::Primary.span(clamp(span.range()));
+        snippet = snippet.annotation(mark.label(label.as_str()));
+    }
+    for (span, text) in marks {
+        let mark = AnnotationKind::Context.span(clamp(span.range()));
+        snippet = snippet.annotation(mark.label(text.as_str()));
+    }
+    snippet
 }

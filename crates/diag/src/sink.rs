@@ -58,7 +58,10 @@ impl Sink {
 
     /// The 1-based line of a byte offset, in logarithmic time.
     pub fn line(&self, offset: u32) -> u32 {
-        self.line_starts.partition_point(|&start| start <= offset) as u32 + 1
+        let lines = |offset: u32| self.line_starts.partition_point(|&start| start <= offset);
+        let first = self.file.part(offset as usize).1.start as u32;
+        let before = if first == 0 { 0 } else { lines(first) };
+        (lines(offset) - before) as u32 + 1
     }
 
     /// Records a diagnostic, unless the same one was recorded before.

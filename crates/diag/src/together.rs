@@ -42,7 +42,8 @@ pub fn together(diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
 fn place(diagnostic: &Diagnostic) -> Option<String> {
     let source = diagnostic.source.as_ref()?;
     let (line, column) = source.line_column(diagnostic.span.start as usize);
-    Some(format!("{}:{line}:{column}", visible(&source.name)))
+    let name = source.part(diagnostic.span.start as usize).0;
+    Some(format!("{}:{line}:{column}", visible(name)))
 }
 
 fn with_places(diagnostic: Diagnostic, places: &[String]) -> Diagnostic {

@@ -26,7 +26,8 @@ impl FileSite {
     pub fn at(file: &Arc<SourceFile>, span: Span) -> FileSite {
         let (line, column) = file.line_column(span.start as usize);
         // Version control uses this form of the path.
-        let name = file.name.strip_prefix("./").unwrap_or(&file.name);
+        let name = file.part(span.start as usize).0;
+        let name = name.strip_prefix("./").unwrap_or(name);
         FileSite {
             file: name.to_owned(),
             line,

@@ -144,7 +144,7 @@ pub fn read_with(
         Ok(text) => text,
         Err(error) => return Err(vec![not_utf8(source_name, bytes, error.valid_up_to())]),
     };
-    let file = SourceFile::new(source_name, text);
+    let file = SourceFile::with_headers(source_name, text, &options.headers);
     let mut sink = Sink::new(&file);
     let named = options.language.map(FileKind::Source);
     let of_name = FileKind::of(source_name, text);

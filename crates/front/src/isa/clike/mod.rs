@@ -60,6 +60,7 @@ mod expr;
 mod floats;
 mod function;
 mod groups;
+mod headers;
 pub mod host;
 mod host_calls;
 pub mod host_main;
@@ -100,6 +101,7 @@ mod words;
 
 pub use classes::{class_name, class_named, initial as class_initial};
 pub use coordinates::Coordinates;
+pub use headers::{included, with_headers};
 pub use language::Language;
 pub use source::{Bound, KernelHead, KernelParameter, SourceUnit, Traits};
 pub use types::Record;

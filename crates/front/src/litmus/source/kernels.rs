@@ -13,7 +13,7 @@ use super::launch::Contents;
 use super::whole::{BoundProgram, ProgramOptions, ReadKernels};
 use super::{Options, SourceKind, WrittenLaunches, choose, head, launch, ptx, written};
 use crate::isa::clike::host_main::{Constants, HostCode, ProgramTrace};
-use crate::isa::clike::{KernelHead, SourceUnit, Unit};
+use crate::isa::clike::{KernelHead, SourceUnit, Unit, with_headers};
 use crate::litmus::fronts::language;
 use crate::litmus::kernel::Source;
 use crate::litmus::reading::{Form, Launch as OtherLaunch, Reading};
@@ -229,7 +229,7 @@ fn with_constants(file: &SourceFile, options: &Options) -> MappedText {
         named: options.constants.clone(),
         numbers: BTreeMap::new(),
     };
-    given.put_into(&MappedText::verbatim(&file.text, 0))
+    given.put_into(&with_headers(file))
 }
 
 /// The tests of the ways through a program; whether they replace all launches of single kernels.
@@ -309,7 +309,7 @@ pub(super) fn launches(
     sink: &mut Sink,
 ) -> Vec<(String, Option<Bound>)> {
     let (file, dialect) = (sink.file().clone(), kind.dialect());
-    let text = MappedText::verbatim(&file.text, 0);
+    let text = with_headers(&file);
     let kernels = SourceKernels::C(SourceUnit::read(text, language(dialect), sink), dialect);
     let all = written(options, sink, &mut Vec::new());
     let sizes = launch::sizes(&file.text);
@@ -588,16 +588,16 @@ impl SourceKernels {
 
 /// Says of errors that headers were not read, as the names may be theirs.
 fn missing_headers(source: &SourceUnit, kept: usize, sink: &mut Sink) {
-    let names: Vec<String> = source
-        .missing
-        .iter()
-        .map(|(name, _)| format!("`{name}`"))
-        .collect();
-    if !names.is_empty() {
-        let is = if names.len() == 1 { "is" } else { "are" };
+    let outside = |name: &str| name.starts_with('/') || name.split('/').any(|part| part == "..");
+    let told = |(name, _): &(String, Span)| match outside(name) {
+        true => format!("`{name}` is outside of the folder of this file, and is not read"),
+        false => format!("`{name}` is not beside this file"),
+    };
+    let all: Vec<String> = source.missing.iter().map(told).collect();
+    if !all.is_empty() {
         let text = format!(
-            "{} {is} not read: write the declarations that you need from there into this file",
-            names.join(", ")
+            "{}: the name may be from there; write its declaration into this file",
+            all.join(", ")
         );
         sink.advise(kept, &text);
     }

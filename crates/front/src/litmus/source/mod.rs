@@ -27,6 +27,7 @@ use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile};
 use program::Dialect;
 use program::litmus::LaunchOrigin;
 
+pub use crate::isa::clike::included;
 pub use compiled::CompiledWith;
 pub(in crate::litmus) use compiled::{of_module, of_source};
 pub(in crate::litmus) use kernels::{at, form, read, read_again};
@@ -44,6 +45,9 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// Values of constants, by name.
     pub constants: BTreeMap<String, i64>,
+    /// The headers of the file: the word behind `#include`, the name, and the text of each. The
+    /// caller reads them.
+    pub headers: Vec<(String, String, String)>,
     /// The compiler whose code is read in place of the source; the caller runs it.
     pub with: Option<CompiledWith>,
 }
@@ -100,7 +104,8 @@ pub fn to_toml(
     kind: SourceKind,
     options: &Options,
 ) -> Result<Documents, Vec<Diagnostic>> {
-    let mut sink = Sink::new(&SourceFile::new(name, text));
+    let file = SourceFile::with_headers(name, text, &options.headers);
+    let mut sink = Sink::new(&file);
     let mut others = Vec::new();
     let all = kernels::documents(kind, options, &mut sink, &mut others);
     let mut found = sink.into_diagnostics();

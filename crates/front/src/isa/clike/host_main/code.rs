@@ -247,7 +247,7 @@ impl<'a> HostCode<'a> {
     /// The number of a line of the file.
     pub(super) fn line(&self, range: &Range<usize>) -> usize {
         let at = self.text.span(range.clone()).start as usize;
-        self.file.text[..at].matches('\n').count() + 1
+        self.file.line_column(at).0
     }
 }
 
