@@ -14,7 +14,7 @@ use super::plan::{Question, Unit};
 use super::seams;
 use super::settings::Settings;
 use super::terminal::Terminal;
-use diag::{Diagnostic, Severity, SourceFile, file};
+use diag::{Diagnostic, Severity, file};
 use front::litmus::form::{self, Form, forms};
 use front::litmus::{FileKind, MAX_THREADS, source};
 use parametric::decide::Apart;
@@ -311,7 +311,7 @@ impl EveryLaunch<'_> {
         }
         lines.insert(at, barrier);
         let test = LitmusTest {
-            file: SourceFile::new(&self.test.file.name, lines.join("\n") + "\n"),
+            file: self.test.file.changed(lines.join("\n") + "\n"),
             ..self.test.clone()
         };
         let Ok(Some(form)) = form::of_source(&test) else {

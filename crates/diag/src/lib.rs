@@ -149,6 +149,25 @@ impl SourceFile {
         Arc::new(file)
     }
 
+    /// The same file with another text, which differs in one place from this one.
+    pub fn changed(&self, text: String) -> Arc<Self> {
+        let same = self.text.bytes().zip(text.bytes());
+        let before = same.take_while(|(old, new)| old == new).count();
+        let headers = self.headers.iter().map(|header| SourceHeader {
+            name: header.name.clone(),
+            included: header.included.clone(),
+            start: match header.start <= before {
+                true => header.start,
+                false => (header.start + text.len()).saturating_sub(self.text.len()),
+            },
+        });
+        Arc::new(SourceFile {
+            name: self.name.clone(),
+            headers: headers.collect(),
+            text,
+        })
+    }
+
     /// The file or the header that has a byte offset: its name, and the range of its text.
     pub fn part(&self, offset: usize) -> (&str, std::ops::Range<usize>) {
         let next = self.headers.partition_point(|h| h.start <= offset);
@@ -403,5 +422,10 @@ mod tests {
         assert_eq!((s.part(3).0, s.line_column(3)), ("t", (2, 2)));
         assert_eq!((s.part(4).0, s.line_column(4)), ("dir/h", (1, 1)));
         assert_eq!((s.part(6).0, s.line_column(6)), ("dir/h", (2, 1)));
+        let changed = s.changed("a\nbcd\nx\ny\n".to_owned());
+        assert_eq!(
+            (changed.part(6).0, changed.line_column(6)),
+            ("dir/h", (1, 1))
+        );
     }
 }

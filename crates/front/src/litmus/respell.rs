@@ -5,7 +5,7 @@
 //!   registers keep their indices, so a proposition keeps its meaning.
 
 use super::{dotlitmus, read, source, toml};
-use diag::{Sink, SourceFile, Span};
+use diag::{Sink, Span};
 use program::litmus::LitmusTest;
 use program::{Program, Thread};
 
@@ -42,7 +42,7 @@ fn spliced(text: &str, splices: &[Splice]) -> Option<(String, Vec<Span>)> {
 /// `None` if the front end refuses the new file, or its names differ.
 pub fn respelled(test: &LitmusTest, splices: &[Splice]) -> Option<(LitmusTest, Vec<Span>)> {
     let (text, put_in) = spliced(&test.file.text, splices)?;
-    let file = SourceFile::new(test.file.name.clone(), text);
+    let file = test.file.changed(text);
     let mut sink = Sink::new(&file);
     let dialect = test.program.dialect;
     let tests = match (&test.launch, read::is_litmus(&file)) {

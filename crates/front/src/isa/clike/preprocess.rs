@@ -270,6 +270,8 @@ pub(super) fn words(source: &str) -> Vec<Word> {
         } else if let Some(body) = rest.strip_prefix("/*") {
             at += body.find("*/").map_or(rest.len(), |n| n + 4);
             continue;
+        } else if c.is_ascii_digit() || (c == '.' && is_digit(rest, 1)) {
+            number_length(rest)
         } else if word(c) {
             rest.find(|c| !word(c)).unwrap_or(rest.len())
         } else if c == '"' || c == '\'' {
@@ -285,6 +287,26 @@ pub(super) fn words(source: &str) -> Vec<Word> {
         (at, first) = (at + len, false);
     }
     all
+}
+
+fn is_digit(text: &str, at: usize) -> bool {
+    text.as_bytes().get(at).is_some_and(u8::is_ascii_digit)
+}
+
+/// The length of a number as the preprocessor takes it: `100.0f`, `1e-3` (C11, 6.4.8).
+fn number_length(text: &str) -> usize {
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        let sign = matches!(c, '+' | '-') && matches!(before, 'e' | 'E' | 'p' | 'P');
+        // `0xe+1` is a sum in this code, whatever the standard says.
+        let sign = sign && !text.starts_with("0x") && !text.starts_with("0X");
+        let digit = c == '\'' && is_digit(text, at + 1);
+        if !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.') || sign || digit) {
+            return at;
+        }
+        before = c;
+    }
+    text.len()
 }
 
 /// The length of a string or character. If its end is missing, the length of the quote.

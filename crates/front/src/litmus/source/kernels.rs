@@ -364,7 +364,7 @@ pub(in crate::litmus) fn read_again(
         launches,
         arguments: launch.arguments.clone(),
         constants: launch.constants.clone(),
-        with: None,
+        ..Options::default()
     };
     let mut others = Vec::new();
     let tests = read(kind, &options, sink, &mut others);

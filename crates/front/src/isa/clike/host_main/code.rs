@@ -256,18 +256,51 @@ fn is_function(item: &Item, name: &str) -> bool {
     item.is_function && item.kernel.is_none() && item.names.iter().any(|n| n == name)
 }
 
-/// Variables whose address the code hands on: `f(&x)`, `= &x`.
+/// Calls that only write numbers to their operands, or read them at once.
+const ASKS: [&str; 13] = [
+    "cudaGetDevice",
+    "cudaGetDeviceCount",
+    "cudaDeviceGetAttribute",
+    "cudaDeviceGetStreamPriorityRange",
+    "cudaEventElapsedTime",
+    "cudaMemGetInfo",
+    "cudaMallocPitch",
+    "cudaOccupancy",
+    "clCreate",
+    "clGet",
+    "clSetKernelArg",
+    "clEnqueueNDRangeKernel",
+    "clEnqueueFillBuffer",
+];
+
+/// Variables whose address the code hands on: `f(&x)`, `= &x`. Some calls keep no address.
 fn addressed(source: &str) -> HashSet<String> {
     let all: Vec<&str> = words(source).into_iter().map(|w| &source[w.0]).collect();
     let mut names = HashSet::new();
     for (at, _) in all.iter().enumerate().filter(|(_, word)| **word == "&") {
         let before = at.checked_sub(1).map_or("", |b| all[b]);
         let behind = all.get(at + 2).copied().unwrap_or("");
-        if matches!(before, "(" | "," | "=" | ")") && matches!(behind, ")" | "," | ";") {
+        let handed = matches!(before, "(" | "," | "=" | ")") && matches!(behind, ")" | "," | ";");
+        if handed && !ASKS.iter().any(|call| called(&all, at).starts_with(call)) {
             names.insert(all[at + 1].to_owned());
         }
     }
     names
+}
+
+/// The function among whose operands a word is.
+fn called<'w>(all: &[&'w str], at: usize) -> &'w str {
+    let mut open = 0;
+    for i in (0..at).rev() {
+        match all[i] {
+            ")" | "]" => open += 1,
+            "(" | "[" if open > 0 => open -= 1,
+            "(" => return i.checked_sub(1).map_or("", |before| all[before]),
+            ";" | "{" | "}" => break,
+            _ => {}
+        }
+    }
+    ""
 }
 
 impl HostType {

@@ -343,6 +343,8 @@ impl<'a> Machine<'a> {
         if let Flow::Return(HostValue::Buffer(returned)) = flow {
             ended.retain(|memory| memory != returned);
         }
+        // A reference does not end what it names.
+        ended.retain(|memory| self.is_variable(*memory) && !self.is_bound(*memory));
         // The memory of `main` lives as long as the program.
         let inner = self.frames.last().is_some_and(|scopes| scopes.len() > 2);
         if self.frames.len() > 1 || inner {
@@ -351,6 +353,21 @@ impl<'a> Machine<'a> {
                 .for_each(|memory| self.end_of_life(memory));
         }
         Ok(())
+    }
+
+    fn is_variable(&self, memory: usize) -> bool {
+        self.state.memory[memory].allocation == Allocation::Variable
+    }
+
+    /// Whether a name in sight is of this memory.
+    fn is_bound(&self, memory: usize) -> bool {
+        let of = |place: &Place| match place {
+            Place::Memory(own, ..) => *own == memory,
+            Place::Cell(at) => self.state.cells[*at].value == HostValue::Buffer(memory),
+            Place::Component(..) => false,
+        };
+        let scopes = self.frames.iter().flatten().chain([&self.globals]);
+        scopes.flat_map(HashMap::values).any(of)
     }
 
     /// Joins the threads that join at the end of their scope.
