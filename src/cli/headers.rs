@@ -1,4 +1,4 @@
-//! Reads the headers that a source file includes and that stand in its folder.
+//! Reads the headers in the folder of a source file that includes them.
 //!
 //! # Invariants
 //! - No file outside of the folder of the source file is read.

@@ -12,7 +12,7 @@ use program::host::{
     Ref,
 };
 use program::litmus::LitmusTest;
-use program::{Op, Scope, ThreadId};
+use program::{Dialect, Op, Scope, ThreadId};
 use verdict::FaultEvent;
 
 /// The host and the commands of a program.
@@ -73,7 +73,10 @@ impl Agents<'_> {
             (CommandKind::Kernel, Some((before, _))) => last_word(before),
             (CommandKind::Kernel, None) => None,
             // The call may be inside of a check of its result.
-            _ => text.find("cuda").map(|at| first_word(&text[at..])),
+            _ => {
+                let at = text.find("cuda").or_else(|| text.find("clEnqueue"));
+                at.map(|at| first_word(&text[at..]))
+            }
         };
         let name = name.unwrap_or(&of.name);
         format!("`{name}` of line {}", self.line_of(span))
@@ -163,6 +166,13 @@ impl Agents<'_> {
     fn beside_host(&self, command: CommandId) -> String {
         let of = self.host.command(command);
         let name = self.called(command);
+        if self.is_opencl() {
+            return format!(
+                "nothing waits for {name}: a call that does not block returns before its command is \
+                 complete (OpenCL API specification, Memory Ordering Rules: Host-side and \
+                 Device-side Commands)"
+            );
+        }
         let early = self.early_record(command, None);
         let why = match of.kind {
             CommandKind::Kernel => {
@@ -196,6 +206,21 @@ impl Agents<'_> {
     fn between(&self, a: CommandId, b: CommandId) -> String {
         let (first, second) = if a < b { (a, b) } else { (b, a) };
         let lanes = [first, second].map(|c| self.host.command(c).lane);
+        if self.is_opencl() {
+            let names = lanes.map(|lane| lane.map_or(String::new(), |lane| self.queue(lane)));
+            return match names[0] == names[1] {
+                true => format!(
+                    "nothing orders the two in {}: an out-of-order queue may run its commands in \
+                     any order, or at once (OpenCL API specification, clCreateCommandQueueWithProperties)",
+                    names[0]
+                ),
+                false => format!(
+                    "nothing orders {} and {}: only events order commands of different queues \
+                     (OpenCL API specification, Execution Model: Synchronization)",
+                    names[0], names[1]
+                ),
+            };
+        }
         if let Some(early) = self.early_record(first, lanes[1]) {
             return early;
         }
@@ -219,6 +244,15 @@ impl Agents<'_> {
              once (CUDA C++ Programming Guide, Streams)",
             names[0], names[1]
         )
+    }
+
+    fn is_opencl(&self) -> bool {
+        self.test.program.dialect == Dialect::OpenCl
+    }
+
+    /// A queue in a sentence.
+    fn queue(&self, lane: LaneId) -> String {
+        format!("the queue `{}`", self.host.lane(lane).name)
     }
 
     /// A stream in a sentence.
@@ -287,11 +321,39 @@ impl Agents<'_> {
             .collect()
     }
 
+    /// The same for OpenCL.
+    fn advised_opencl(&self, d: Diagnostic, commands: [Option<CommandId>; 2]) -> Diagnostic {
+        match commands {
+            [Some(command), None] | [None, Some(command)] => {
+                match self.host.command(command).lane {
+                    Some(lane) => d.help(format!(
+                        "call `clFinish({});` between {} and the access of the host",
+                        self.host.lane(lane).name,
+                        self.called(command)
+                    )),
+                    None => d,
+                }
+            }
+            [Some(a), Some(b)] if a != b => {
+                let (first, second) = if a < b { (a, b) } else { (b, a) };
+                d.help(format!(
+                    "let {} give an event, and put the event into the wait list of {}",
+                    self.called(first),
+                    self.called(second)
+                ))
+            }
+            _ => d,
+        }
+    }
+
     /// Adds the call that would order two threads.
     pub(super) fn advised(&self, d: Diagnostic, threads: [Option<usize>; 2]) -> Diagnostic {
         let [Some(a), Some(b)] = threads else {
             return d;
         };
+        if self.is_opencl() {
+            return self.advised_opencl(d, [self.command(a), self.command(b)]);
+        }
         match [self.command(a), self.command(b)] {
             [Some(command), None] | [None, Some(command)] => {
                 match self.host.command(command).lane {

@@ -176,6 +176,71 @@ const TWINS: &[(&str, usize, &str, &str)] = &[
     ("loop_scope", 11, "race", "API synchronization behavior"),
     ("scan", 35, "race", "CUDA C++ Programming Guide, Streams"),
     ("cooperative", 8, "race", "nothing"),
+    ("tiled_transpose", 29, "race", "no barrier between them"),
+    (
+        "block_reduction_float",
+        22,
+        "race",
+        "no barrier between them",
+    ),
+    ("producer_consumer", 25, "race", "no barrier between them"),
+    (
+        "stencil_streams",
+        7,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    (
+        "graph_nodes",
+        18,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
+    (
+        "cooperative_solver",
+        12,
+        "race",
+        "no synchronization connects the blocks",
+    ),
+    ("hash_insert", 27, "race", "no barrier between them"),
+    ("scan_three", 16, "race", "no barrier between them"),
+    (
+        "managed_flag",
+        23,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
+    ("constants", 15, "race", "nothing orders the two"),
+    ("matrix_2d", 25, "race", "API synchronization behavior"),
+];
+
+/// The same of programs of OpenCL.
+const OPENCL_TWINS: &[(&str, usize, &str, &str)] = &[
+    ("convolution", 16, "race", "no barrier between them"),
+    (
+        "read_not_blocking",
+        16,
+        "race",
+        "Host-side and Device-side Commands",
+    ),
+    (
+        "out_of_order",
+        2,
+        "race",
+        "clCreateCommandQueueWithProperties",
+    ),
+    (
+        "two_queues",
+        2,
+        "race",
+        "only events order commands of different queues",
+    ),
+    (
+        "fill_and_copy",
+        1,
+        "race",
+        "clCreateCommandQueueWithProperties",
+    ),
 ];
 
 fn programs() -> PathBuf {
@@ -195,8 +260,17 @@ fn folder(text: &str) -> tempfile::TempDir {
 
 #[test]
 fn each_program_is_right_and_its_twin_is_wrong_at_its_line() {
-    for (name, line, id, section) in TWINS {
-        let right = check(&programs(), &[&format!("{name}.cu")]);
+    twins(TWINS, "cu");
+}
+
+#[test]
+fn each_program_of_opencl_is_right_and_its_twin_is_wrong_at_its_line() {
+    twins(OPENCL_TWINS, "cl");
+}
+
+fn twins(all: &[(&str, usize, &str, &str)], ending: &str) {
+    for (name, line, id, section) in all {
+        let right = check(&programs(), &[&format!("{name}.{ending}")]);
         assert_eq!(
             (right.code, right.err.as_str()),
             (Some(0), ""),
@@ -210,7 +284,7 @@ fn each_program_is_right_and_its_twin_is_wrong_at_its_line() {
             "{name}: {}",
             right.out
         );
-        let file = format!("{name}.bug.cu");
+        let file = format!("{name}.bug.{ending}");
         let wrong = check(&programs(), &[&file]);
         let said = wrong.out + &wrong.err;
         assert!(matches!(wrong.code, Some(1 | 2)), "{name}: {said}");

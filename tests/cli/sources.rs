@@ -297,12 +297,12 @@ fn too_many_threads_become_fewer_and_that_is_said() {
 }
 
 #[test]
-fn headers_that_are_not_read_are_named_where_something_is_missing() {
+fn headers_that_are_not_there_are_named_where_something_is_missing() {
     let text = "#include \"mine.h\"\n__global__ void k(int *p) { *p = MINE; }\n";
     let folder = folder("k.cu", text);
     let said = check(folder.path(), &["k.cu"]);
     assert!(
-        said.code == Some(2) && said.err.contains("`mine.h` is not read"),
+        said.code == Some(2) && said.err.contains("`mine.h` is not beside this file"),
         "{}",
         said.err
     );
@@ -499,4 +499,46 @@ fn settings_and_first_values_are_named() {
         let said = check(folder.path(), &["loops.cu", "--launch", launch]);
         assert_eq!(said.out.contains(begins), is_named, "{}", said.out);
     }
+}
+
+/// A kernel in a header beside the file: its places are those of the header.
+#[test]
+fn headers_beside_the_file_are_read() {
+    let kernel = "#pragma once\n#include \"size.h\"\n__global__ void k(int *p) {\n  __shared__ int \
+                  s[SIZE];\n  s[threadIdx.x] = p[threadIdx.x];\n  p[threadIdx.x] = s[SIZE - 1 - \
+                  threadIdx.x];\n}\n";
+    let folder = folder(
+        "k.cu",
+        "#include \"inc/kernel.cuh\"\n#include \"inc/kernel.cuh\"\n",
+    );
+    let inside = folder.path().join("inc");
+    fs::create_dir(&inside).expect("a folder");
+    fs::write(inside.join("kernel.cuh"), kernel).expect("writable");
+    fs::write(inside.join("size.h"), "#define SIZE 4\n").expect("writable");
+    let said = check(folder.path(), &["k.cu"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("inc/kernel.cuh:6:3"), "{}", said.out);
+    let barrier = kernel.replace(
+        "  p[threadIdx.x] =",
+        "  __syncthreads();\n  p[threadIdx.x] =",
+    );
+    fs::write(inside.join("kernel.cuh"), barrier).expect("writable");
+    let said = check(folder.path(), &["k.cu"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn headers_outside_of_the_folder_are_not_read() {
+    let text = "#include \"../mine.h\"\n__global__ void k(int *p) { *p = MINE; }\n";
+    let folder = folder("outer.cu", text);
+    let inside = folder.path().join("inside");
+    fs::create_dir(&inside).expect("a folder");
+    fs::write(inside.join("k.cu"), text).expect("writable");
+    fs::write(folder.path().join("mine.h"), "#define MINE 1\n").expect("writable");
+    let said = check(&inside, &["k.cu"]);
+    assert!(
+        said.code == Some(2) && said.err.contains("`../mine.h` is outside of the folder"),
+        "{}",
+        said.err
+    );
 }

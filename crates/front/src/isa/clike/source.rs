@@ -14,7 +14,7 @@ use super::types::{Qualified, Type};
 use super::{Env, Language, Unit, class_name, floats, parse};
 use crate::isa::Symbols;
 use diag::{MappedText, Sink, SourceFile, Span};
-use program::{BinOp, Class, CmpOp, GroupSeat, Space, Ty};
+use program::{BinOp, Class, CmpOp, Dialect, GroupSeat, Space, Ty};
 
 /// A source file, split into its items.
 #[derive(Clone, Debug)]
@@ -230,6 +230,11 @@ impl SourceUnit {
         unit.items
             .retain(|item| item.is_function || !item.names.iter().any(|n| names.contains(n)));
         unit
+    }
+
+    /// The language of the file.
+    pub fn dialect(&self) -> Dialect {
+        self.language.dialect
     }
 
     /// The text without directives, and its items.

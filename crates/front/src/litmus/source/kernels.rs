@@ -159,9 +159,10 @@ fn programs(
     take: &mut dyn FnMut(MadeTest<'_>),
 ) -> bool {
     let file = sink.file().clone();
-    let SourceKernels::C(source, Dialect::Cuda) = kernels else {
+    let SourceKernels::C(source, dialect) = kernels else {
         return false;
     };
+    let dialect = *dialect;
     let Some(host) = HostCode::new(source, &file, &options.arguments) else {
         return false;
     };
@@ -172,7 +173,7 @@ fn programs(
     if let Some(smaller) = Constants::smaller(&file.text).filter(|_| too_large) {
         let text = with_constants(&file, options);
         let mut own = Sink::new(&file);
-        let language = language(Dialect::Cuda);
+        let language = language(dialect);
         let source = SourceUnit::read(smaller.put_into(&text), language, &mut own);
         let again = HostCode::new(&source, &file, &options.arguments);
         let ways = again.map(|host| host.follow().and_then(decidable(&file)));
@@ -182,7 +183,7 @@ fn programs(
                  others)",
                 smaller.told()
             );
-            let kernels = SourceKernels::C(source, Dialect::Cuda);
+            let kernels = SourceKernels::C(source, dialect);
             return bound_programs(&kernels, &ways, Some(note), options, sink, others, take);
         }
     }

@@ -106,6 +106,9 @@ impl<'a> BoundProgram<'a> {
             let value = match (argument, &parameter.pointee) {
                 (ProgramArgument::Address(Some((memory, offset))), Some(pointee)) => {
                     self.settle(*memory, pointee);
+                    if parameter.space == Some("const") {
+                        self.memory[*memory].space = parameter.space;
+                    }
                     let memory = &self.memory[*memory];
                     let at = *offset / memory.size.max(1) as i64;
                     if *offset % memory.size.max(1) as i64 != 0 || at < 0 {
@@ -179,9 +182,13 @@ impl<'a> BoundProgram<'a> {
         let mut line = |line: String, span: Span| text.push_opaque(&(line + "\n"), span);
         line(format!("name = {}", quote(name)), at);
         line(format!("source = {}", quote(source)), at);
-        line(format!("dialect = {}", quote(Dialect::Cuda.name())), at);
+        line(
+            format!("dialect = {}", quote(self.trace.dialect.name())),
+            at,
+        );
         line("tags = [\"kernel\"]".to_owned(), at);
-        if !self.trace.events.is_empty() {
+        let cuda = self.trace.dialect == Dialect::Cuda;
+        if cuda && !self.trace.events.is_empty() {
             let all: Vec<String> = self.trace.events.iter().map(|e| quote(e)).collect();
             line(format!("events = [{}]", all.join(", ")), at);
         }
@@ -205,16 +212,34 @@ impl<'a> BoundProgram<'a> {
             line(format!("{} = {table}", toml_key(name)), at);
         }
         if !self.trace.streams.is_empty() {
-            line("[streams]".to_owned(), at);
+            let table = if cuda { "[streams]" } else { "[queues]" };
+            line(table.to_owned(), at);
         }
         for (name, blocking) in &self.trace.streams {
-            let kind = if *blocking {
-                "blocking"
-            } else {
-                "non-blocking"
+            let kind = match (cuda, *blocking) {
+                (true, true) => "blocking",
+                (true, false) => "non-blocking",
+                (false, true) => "in-order",
+                (false, false) => "out-of-order",
             };
             line(format!("{} = {}", toml_key(name), quote(kind)), at);
         }
+        self.add_kernels(&mut line);
+        for (key, all) in [
+            ("function", &self.trace.functions),
+            ("host", &self.trace.threads),
+        ] {
+            for (name, _) in all {
+                line(format!("[[{key}]]"), at);
+                line(format!("name = {}", quote(name)), at);
+                line("code = \"\"".to_owned(), at);
+            }
+        }
+        text
+    }
+
+    /// The kernels of the document.
+    fn add_kernels(&self, line: &mut dyn FnMut(String, Span)) {
         for (kernel, registers) in self.trace.kernels.iter().zip(&self.registers) {
             let span = kernel.span;
             line("[[kernel]]".to_owned(), span);
@@ -229,17 +254,6 @@ impl<'a> BoundProgram<'a> {
             }
             line("code = \"\"".to_owned(), span);
         }
-        for (key, all) in [
-            ("function", &self.trace.functions),
-            ("host", &self.trace.threads),
-        ] {
-            for (name, _) in all {
-                line(format!("[[{key}]]"), at);
-                line(format!("name = {}", quote(name)), at);
-                line("code = \"\"".to_owned(), at);
-            }
-        }
-        text
     }
 
     fn units(&self) -> impl Iterator<Item = &'a Rc<Unit>> {

@@ -176,6 +176,10 @@ impl TestReader<'_, '_> {
         if let Some(unit) = self.of_source() {
             return unit.structure(name, language);
         }
+        if let Some(program) = self.program() {
+            let mut kernels = program.kernels.iter();
+            return kernels.find_map(|unit| unit.structure(name, language));
+        }
         let mut found = None;
         for key in ["kernel", "thread", "host", "function"] {
             let all = match self.root.get(key).map(Value::get_ref) {

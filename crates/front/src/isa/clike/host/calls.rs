@@ -83,6 +83,8 @@ pub(super) enum Param {
     From,
     /// A number of bytes; optional in every call.
     Bytes,
+    /// A number of bytes with `sizeof`; optional in every call.
+    Extent,
     /// A number.
     Value,
     /// `CL_TRUE` or `CL_FALSE`.
@@ -232,19 +234,19 @@ pub(super) const ROWS: &[Row] = &[
         "clEnqueueReadBuffer",
         Copy,
         4,
-        &[Lane, From, Blocking, To, Waits, NewEvent],
+        &[Lane, From, Blocking, To, Param::Extent, Waits, NewEvent],
     ),
     cl(
         "clEnqueueWriteBuffer",
         Copy,
         4,
-        &[Lane, To, Blocking, From, Waits, NewEvent],
+        &[Lane, To, Blocking, From, Param::Extent, Waits, NewEvent],
     ),
     cl(
         "clEnqueueCopyBuffer",
         Copy,
         3,
-        &[Lane, From, To, Waits, NewEvent],
+        &[Lane, From, To, Param::Extent, Waits, NewEvent],
     ),
     cl(
         "clEnqueueSVMMemcpy",
@@ -256,7 +258,7 @@ pub(super) const ROWS: &[Row] = &[
         "clEnqueueFillBuffer",
         Fill,
         3,
-        &[Lane, To, Value, Waits, NewEvent],
+        &[Lane, To, Value, Param::Extent, Waits, NewEvent],
     ),
     cl(
         "clEnqueueSVMMemFill",

@@ -257,6 +257,7 @@ impl Lowering<'_, '_> {
             let Some(arg) = args.peek() else { break };
             let skipped = match param {
                 Param::Bytes => !matches!(arg, Arg::Size(..) | Arg::Int(..)),
+                Param::Extent => !matches!(arg, Arg::Size(..)),
                 // Kernels enqueue with a wait list and an event, or without both.
                 Param::Waits | Param::NewEvent => matches!(arg, Arg::Block(..)),
                 _ => false,
@@ -285,7 +286,8 @@ impl Lowering<'_, '_> {
             }
             self.host_operand(*param, arg, request)?;
         }
-        let params = row.params.iter().filter(|p| **p != Param::Bytes).count();
+        let is_optional = |p: &&Param| matches!(p, Param::Bytes | Param::Extent);
+        let params = row.params.iter().filter(|p| !is_optional(p)).count();
         if let Some(extra) = args.next() {
             return self.host_wrong(
                 extra,
@@ -293,12 +295,7 @@ impl Lowering<'_, '_> {
                 "fewer operands",
             );
         }
-        let optional = row
-            .params
-            .iter()
-            .take(given)
-            .filter(|p| **p == Param::Bytes)
-            .count();
+        let optional = row.params.iter().take(given).filter(is_optional).count();
         if given - optional < row.needed.min(params) {
             let message = format!("`{}` lacks operands", request.name);
             self.error("wrong-operands", range, message, |d| {

@@ -43,7 +43,7 @@ impl Lowering<'_, '_> {
             ),
             Param::To => ("the name of memory", self.host_memory(0, arg, request)?),
             Param::From => ("the name of memory", self.host_memory(1, arg, request)?),
-            Param::Bytes => ("a number", self.host_bytes(arg, request)?),
+            Param::Bytes | Param::Extent => ("a number", self.host_bytes(arg, request)?),
             Param::Value => ("a number", self.host_value(arg, request)),
             Param::Blocking => ("`CL_TRUE` or `CL_FALSE`", self.host_blocking(arg, request)),
             Param::Words(known) => return self.host_words(known, arg, request),

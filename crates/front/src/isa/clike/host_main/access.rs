@@ -12,7 +12,7 @@ use super::parser::Read;
 use super::records::zero_of;
 use super::tree::{HostBase, HostExpr, HostExprKind, HostType};
 use super::values::{Allocation, Element, HostValue, MemoryObject, Place, Pointer};
-use program::Ty;
+use program::{Dialect, Ty};
 
 /// Elements of memory that is followed.
 const MOST_ELEMENTS: i64 = 1 << 12;
@@ -353,12 +353,27 @@ impl Machine<'_> {
     /// Emits a read of memory into a register.
     pub(super) fn read(&mut self, text: &str, element: Element, range: &Range<usize>) -> HostValue {
         let register = self.register();
-        let ty = c_name(element);
+        let ty = self.type_text(element);
         self.emit(format!("{ty} {register} = {text};"), range);
         match element.floating {
             true => HostValue::Unknown,
             false => HostValue::Register(register, element.ty),
         }
+    }
+
+    /// A type of numbers as the program that remains names it.
+    pub(super) fn type_text(&self, element: Element) -> String {
+        if self.code.dialect != Dialect::OpenCl || element.floating {
+            return c_name(element);
+        }
+        let word = match element.ty.bits {
+            8 => "char",
+            16 => "short",
+            32 => "int",
+            _ => "long",
+        };
+        let sign = if element.ty.signed { "" } else { "u" };
+        format!("{sign}{word}")
     }
 
     /// A register of any value.

@@ -1,4 +1,4 @@
-//! Atomic objects of the host: `cuda::atomic<T, scope>` in memory, and `cuda::atomic_ref<T, scope>`.
+//! Atomic objects in host code: `cuda::atomic<T, scope>` and `cuda::atomic_ref<T, scope>`.
 //!
 //! # Invariants
 //! - What the host writes before the first command is the initial value. Any other access stays

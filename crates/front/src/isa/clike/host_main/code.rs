@@ -12,6 +12,7 @@ use crate::isa::clike::SourceUnit;
 use crate::isa::clike::items::Item;
 use crate::isa::clike::preprocess::words;
 use diag::{Diagnostic, MappedText, SourceFile};
+use program::Dialect;
 
 /// The host code of a source file.
 pub struct HostCode<'a> {
@@ -26,6 +27,8 @@ pub struct HostCode<'a> {
     pub(super) addressed: HashSet<String>,
     /// Whether the file asks for default streams of the threads.
     pub(super) per_thread: bool,
+    /// The language of the file.
+    pub(super) dialect: Dialect,
     /// What the command line says behind the program's name.
     pub(super) arguments: Vec<String>,
 }
@@ -33,15 +36,19 @@ pub struct HostCode<'a> {
 /// Words that say that a variable is the device's.
 const OF_DEVICE: [&str; 4] = ["__device__", "__constant__", "__shared__", "__managed__"];
 
-/// Structures of the runtime, each in a line.
-const RUNTIME_TYPES: &str = "\
-struct cudaKernelNodeParams { void *func; dim3 gridDim; dim3 blockDim; unsigned sharedMemBytes; void **kernelParams; void **extra; };
-struct cudaMemsetParams { void *dst; size_t pitch; unsigned value; unsigned elementSize; size_t width; size_t height; };
-struct cudaHostNodeParams { void *fn; void *userData; };
-struct cudaLaunchAttributeValue { int cooperative; int programmaticStreamSerializationAllowed; dim3 clusterDim; int priority; };
-struct cudaLaunchAttribute { int id; cudaLaunchAttributeValue val; };
-struct cudaLaunchConfig_t { dim3 gridDim; dim3 blockDim; size_t dynamicSmemBytes; cudaStream_t stream; cudaLaunchAttribute *attrs; unsigned numAttrs; };
-";
+/// Structures of the runtime.
+const RUNTIME_TYPES: [&str; 6] = [
+    "struct cudaKernelNodeParams { void *func; dim3 gridDim; dim3 blockDim; \
+     unsigned sharedMemBytes; void **kernelParams; void **extra; };",
+    "struct cudaMemsetParams { void *dst; size_t pitch; unsigned value; unsigned elementSize; \
+     size_t width; size_t height; };",
+    "struct cudaHostNodeParams { void *fn; void *userData; };",
+    "struct cudaLaunchAttributeValue { int cooperative; \
+     int programmaticStreamSerializationAllowed; dim3 clusterDim; int priority; };",
+    "struct cudaLaunchAttribute { int id; cudaLaunchAttributeValue val; };",
+    "struct cudaLaunchConfig_t { dim3 gridDim; dim3 blockDim; size_t dynamicSmemBytes; \
+     cudaStream_t stream; cudaLaunchAttribute *attrs; unsigned numAttrs; };",
+];
 
 /// Says that default streams are those of the threads.
 const PER_THREAD: &str = "#define CUDA_API_PER_THREAD_DEFAULT_STREAM";
@@ -70,6 +77,7 @@ impl<'a> HostCode<'a> {
                 .text
                 .lines()
                 .any(|line| line.trim().starts_with(PER_THREAD)),
+            dialect: unit.dialect(),
             arguments: arguments.to_vec(),
         };
         code.add_runtime_types();
@@ -80,9 +88,9 @@ impl<'a> HostCode<'a> {
     }
 
     fn add_runtime_types(&mut self) {
-        for line in RUNTIME_TYPES.lines() {
-            let text = MappedText::verbatim(line, 0);
-            let parser = HostParser::new(&text, 0..line.len(), self.file, &self.types);
+        for definition in RUNTIME_TYPES {
+            let text = MappedText::verbatim(definition, 0);
+            let parser = HostParser::new(&text, 0..definition.len(), self.file, &self.types);
             let record = parser.and_then(|mut parser| parser.record());
             if let Ok(Some(record)) = record {
                 let name = record.name.clone();

@@ -4,10 +4,11 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::machine::{Flow, Machine, element_of, null};
+use super::opencl::CL_CONSTANTS;
 use super::parser::Read;
 use super::tree::{HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostType};
 use super::values::{Closure, Element, HostValue, Place, Pointer, StreamValue};
-use program::Ty;
+use program::{Dialect, Ty};
 
 /// Names of numbers in the headers of the runtime and of C.
 const CONSTANTS: [(&str, i64); 36] = [
@@ -206,7 +207,8 @@ impl Machine<'_> {
             return self.load(&place, range);
         }
         let bare = name.strip_prefix("std::").unwrap_or(name);
-        if let Some((_, value)) = CONSTANTS.iter().find(|c| c.0 == name) {
+        let mut constants = CONSTANTS.iter().chain(&CL_CONSTANTS);
+        if let Some((_, value)) = constants.find(|c| c.0 == name) {
             return Ok(HostValue::Int(*value, Ty::S32));
         }
         let is_known =
@@ -228,6 +230,7 @@ impl Machine<'_> {
                 );
             }
             _ if name.contains("::") || name.starts_with("cuda") => HostValue::Unknown,
+            _ if name.starts_with("CL_") => HostValue::Unknown,
             _ => {
                 return self.wrong(
                     range,
@@ -412,7 +415,8 @@ impl Machine<'_> {
                 let values = self.arguments(&function.params, arguments)?;
                 return self.called(&function, values, None);
             }
-            if name.starts_with("cuda") {
+            let opencl = self.code.dialect == Dialect::OpenCl && is_opencl(&name);
+            if name.starts_with("cuda") || opencl {
                 return self.runtime_call(&name, arguments, range);
             }
             if self.code.kernels.contains(&name) {
@@ -488,6 +492,12 @@ impl Machine<'_> {
         }
         Ok(values)
     }
+}
+
+/// Whether a name is that of a call of OpenCL's host API.
+fn is_opencl(name: &str) -> bool {
+    let rest = name.strip_prefix("cl").unwrap_or("");
+    rest.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
 /// The size of a type in bytes.

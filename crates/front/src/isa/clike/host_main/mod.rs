@@ -30,6 +30,7 @@ mod graphs;
 mod launches;
 mod library;
 mod machine;
+mod opencl;
 mod operators;
 mod parser;
 mod records;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::machine::Machine;
 use super::parser::Read;
 use super::tree::HostExpr;
-use super::values::{HostValue, Pointer};
+use super::values::{Element, HostValue, Pointer};
 use program::Ty;
 
 const COMPARISONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
@@ -110,11 +110,8 @@ impl Machine<'_> {
             return HostValue::Unknown;
         };
         let register = self.register();
-        let sign = if ty.signed { "" } else { "u" };
-        self.emit(
-            format!("{sign}int{}_t {register} = {left} {op} {right};", ty.bits),
-            range,
-        );
+        let of = self.type_text(Element::number(ty, false));
+        self.emit(format!("{of} {register} = {left} {op} {right};"), range);
         HostValue::Register(register, ty)
     }
 

@@ -57,6 +57,19 @@ const QUALIFIERS: [&str; 18] = [
     "class",
 ];
 
+/// Types of OpenCL's host API.
+const OF_OPENCL: [&str; 9] = [
+    "cl_mem",
+    "cl_event",
+    "cl_kernel",
+    "cl_program",
+    "cl_context",
+    "cl_device_id",
+    "cl_platform_id",
+    "cl_command_queue",
+    "cl_queue_properties",
+];
+
 /// Words of integer types.
 const PARTS: [&str; 6] = ["signed", "unsigned", "char", "short", "int", "long"];
 
@@ -634,7 +647,7 @@ impl<'a> HostParser<'a> {
     fn base(&mut self) -> Read<HostBase> {
         let range = self.next();
         let word = self.str(&range);
-        let bare = word.strip_prefix("std::").unwrap_or(word);
+        let bare = bare_type(word);
         Ok(match bare {
             "void" => HostBase::Void,
             "bool" => HostBase::Bool,
@@ -643,6 +656,12 @@ impl<'a> HostParser<'a> {
             "auto" => HostBase::Auto,
             "cudaStream_t" => HostBase::Stream,
             "cudaEvent_t" => HostBase::Event,
+            "cl_queue_properties" | "cl_command_queue_properties" | "cl_mem_flags" => {
+                HostBase::Int(Ty {
+                    bits: 64,
+                    signed: false,
+                })
+            }
             "cudaError_t" => HostBase::Int(Ty::S32),
             "dim3" => HostBase::Dim3,
             "thread" | "jthread" if word != bare => HostBase::Thread(bare == "jthread"),
@@ -739,7 +758,9 @@ impl<'a> HostParser<'a> {
             || self.types.get(word).is_some_and(Option::is_some)
             || names.contains(&word)
             || atomic
-            || type_named(word.strip_prefix("std::").unwrap_or(word)).is_some()
+            || type_named(bare_type(word)).is_some()
+            || matches!(bare_type(word), "float" | "double" | "bool")
+            || OF_OPENCL.contains(&word)
     }
 
     /// Whether a type in parentheses begins behind the next token, as in a cast.
@@ -761,6 +782,17 @@ impl<'a> HostParser<'a> {
             "std::vector" | "std::array" | "std::thread" | "std::jthread"
         ) || word.ends_with("::atomic_ref");
         (typed && matches!(self.sign(1), "(" | "{")) || template
+    }
+}
+
+/// The type that a prefix of a library is before: `std::size_t`, `cl_int`.
+fn bare_type(word: &str) -> &str {
+    let bare = word.strip_prefix("std::").unwrap_or(word);
+    match bare.strip_prefix("cl_") {
+        Some(rest) if type_named(rest).is_some() || matches!(rest, "float" | "double" | "bool") => {
+            rest
+        }
+        _ => bare,
     }
 }
 

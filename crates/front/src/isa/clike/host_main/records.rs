@@ -29,7 +29,7 @@ pub(super) struct HostRecord {
 #[derive(Debug)]
 pub(super) struct RecordMember {
     pub(super) declared: HostDeclared,
-    /// How many elements it has; `None`: it is no array.
+    /// The number of its elements, if it is an array.
     pub(super) length: Option<i64>,
     pub(super) offset: i64,
 }
@@ -165,7 +165,7 @@ impl PartialEq for RecordValue {
 }
 
 impl Machine<'_> {
-    /// A structure in variables of its own.
+    /// A structure in new variables.
     pub(super) fn new_record(&mut self, of: &Rc<HostRecord>) -> Read<HostValue> {
         let mut values = Vec::new();
         for member in &of.members {

@@ -12,7 +12,7 @@ use super::tree::{HostExpr, HostExprKind, HostLaunch};
 use super::values::{
     Allocation, EventObject, HostValue, KernelUse, Place, Pointer, StreamObject, StreamValue,
 };
-use program::Ty;
+use program::{Dialect, Ty};
 
 /// Calls without an effect that a model could see.
 const SILENT: [&str; 17] = [
@@ -72,20 +72,19 @@ impl Machine<'_> {
             Some(target) => self.target_name(target)?,
             None => None,
         };
-        let mut values = Vec::new();
-        for (at, argument) in arguments.iter().enumerate() {
-            let value = match SYMBOLS.contains(&(name.trim_end_matches("Async"), at)) {
-                true => self.symbol(argument)?,
-                false => self.value(argument)?,
-            };
-            values.push(self.decayed(value));
-        }
+        let values = self.operands(name, arguments)?;
         let call = RuntimeCallSite {
             name,
             arguments: &values,
             range,
-            hint: hint.unwrap_or_else(|| self.hint()),
+            hint: match self.code.dialect {
+                Dialect::OpenCl => self.hint(),
+                _ => hint.unwrap_or_else(|| self.hint()),
+            },
         };
+        if self.code.dialect == Dialect::OpenCl {
+            return self.opencl_call(&call);
+        }
         if SILENT.contains(&name) {
             self.forget_results(&values);
             return Ok(SUCCESS);
@@ -114,6 +113,19 @@ impl Machine<'_> {
         self.other_call(&call)
     }
 
+    /// The values of the operands of a call.
+    fn operands(&mut self, name: &str, arguments: &[HostExpr]) -> Read<Vec<HostValue>> {
+        let mut values = Vec::new();
+        for (at, argument) in arguments.iter().enumerate() {
+            let value = match SYMBOLS.contains(&(name.trim_end_matches("Async"), at)) {
+                true => self.symbol(argument)?,
+                false => self.value(argument)?,
+            };
+            values.push(self.decayed(value));
+        }
+        Ok(values)
+    }
+
     /// The name of the variable in `(void**)&p`.
     fn target_name(&mut self, tree: &HostExpr) -> Read<Option<String>> {
         Ok(match &tree.kind {
@@ -131,7 +143,7 @@ impl Machine<'_> {
     }
 
     /// Makes variables unknown to which a call without an effect writes.
-    fn forget_results(&mut self, values: &[HostValue]) {
+    pub(super) fn forget_results(&mut self, values: &[HostValue]) {
         for value in values {
             match value {
                 HostValue::Cell(at) => self.state.cells[*at].value = HostValue::Unknown,
@@ -318,7 +330,11 @@ impl Machine<'_> {
     }
 
     /// An event as the program that remains names it.
-    fn event_text(&mut self, value: &HostValue, call: &RuntimeCallSite<'_>) -> Read<String> {
+    pub(super) fn event_text(
+        &mut self,
+        value: &HostValue,
+        call: &RuntimeCallSite<'_>,
+    ) -> Read<String> {
         let HostValue::Event(made) = value else {
             let d = self.code.error(
                 "released",
@@ -588,13 +604,8 @@ impl Machine<'_> {
         Ok(HostValue::Unset)
     }
 
-    /// Emits a launch.
-    pub(super) fn start_kernel(
-        &mut self,
-        mut of: KernelUse,
-        sizes: &[[i64; 3]],
-        stream: &str,
-    ) -> Read<()> {
+    /// The name of a kernel with these arguments in the program that remains.
+    pub(super) fn kernel_name(&mut self, mut of: KernelUse) -> String {
         let same = |k: &&KernelUse| {
             (k.kernel, &k.instance, &k.arguments, k.shared, k.cooperative)
                 == (
@@ -605,15 +616,35 @@ impl Machine<'_> {
                     of.cooperative,
                 )
         };
-        let name = match self.state.kernels.iter().find(same) {
+        match self.state.kernels.iter().find(same) {
             Some(known) => known.name.clone(),
             None => {
                 let name = self.code.kernels[of.kernel].clone();
                 of.name = self.unique(&name);
                 self.state.kernels.push(of.clone());
-                of.name.clone()
+                of.name
             }
-        };
+        }
+    }
+
+    /// Forgets the values of memory that a kernel may write.
+    pub(super) fn forget_shared(&mut self) {
+        let all = self.state.memory.iter_mut();
+        for object in all.filter(|memory| memory.allocation.is_shared()) {
+            object.escapes = true;
+            object.shadow.fill(None);
+        }
+    }
+
+    /// Emits a launch.
+    pub(super) fn start_kernel(
+        &mut self,
+        of: KernelUse,
+        sizes: &[[i64; 3]],
+        stream: &str,
+    ) -> Read<()> {
+        let range = of.range.clone();
+        let name = self.kernel_name(of);
         let one = [1; 3];
         let [grid, block] = [0, 1].map(|at| sizes.get(at).unwrap_or(&one));
         let all = grid.iter().chain(block);
@@ -626,16 +657,8 @@ impl Machine<'_> {
         );
         self.state.begun = true;
         self.launches += 1;
-        self.emit_call(text, &of.range)?;
-        for object in self
-            .state
-            .memory
-            .iter_mut()
-            .filter(|m| m.allocation.is_shared())
-        {
-            object.escapes = true;
-            object.shadow.fill(None);
-        }
+        self.emit_call(text, &range)?;
+        self.forget_shared();
         Ok(())
     }
 

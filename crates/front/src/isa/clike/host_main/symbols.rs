@@ -1,7 +1,7 @@
 //! Variables of the device that the host names: `__device__`, `__constant__` and `__managed__`.
 //!
 //! # Invariants
-//! - Each is memory under its own name, so that the kernels that declare it name the same memory.
+//! - Each is memory with its name, so that kernels name the same memory.
 //! - It begins with the values of its declaration, or with zeros.
 
 use std::collections::HashSet;
@@ -49,7 +49,6 @@ impl Machine<'_> {
         let object = &mut self.state.memory[memory];
         object.name.clone_from(name);
         object.symbol = true;
-        object.space = words.contains("__constant__").then_some("const");
         self.zeroed(memory);
         if let Some(tree) = &declared.value {
             self.first_values(memory, tree)?;

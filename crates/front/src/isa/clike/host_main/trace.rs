@@ -7,12 +7,15 @@ use super::machine::Machine;
 use super::parser::Read;
 use super::values::{Element, HostLine, HostState, HostValue, KernelUse, MemoryObject};
 use diag::{Diagnostic, MappedText, Span};
+use program::Dialect;
 
 /// A program: one way through `main`.
 #[derive(Clone, Debug)]
 pub struct ProgramTrace {
     /// The place of the name `main`.
     pub span: Span,
+    /// The language of the program.
+    pub dialect: Dialect,
     /// What it allocates.
     pub memory: Vec<ProgramMemory>,
     /// The streams, and whether each synchronises with the legacy default stream.
@@ -158,6 +161,7 @@ impl HostCode<'_> {
         let choices = machine.choices.iter();
         Ok(ProgramTrace {
             span,
+            dialect: self.dialect,
             memory: self.memory(state),
             streams: state
                 .streams
@@ -186,7 +190,10 @@ impl HostCode<'_> {
 
     /// The lines of a thread as one text. Memory of one element is named without an index.
     fn mapped(&self, lines: &[HostLine], state: &HostState) -> MappedText {
-        let single = state.memory.iter().filter(|memory| memory.length() == 1);
+        // In OpenCL C, a name of memory is a pointer.
+        let cuda = self.dialect == Dialect::Cuda;
+        let single = state.memory.iter();
+        let single = single.filter(|memory| cuda && memory.length() == 1);
         let single: Vec<String> = single.map(|memory| format!("{}[0]", memory.name)).collect();
         let mut text = MappedText::new();
         for line in lines {

@@ -33,7 +33,11 @@ struct CopyCall {
 
 impl Machine<'_> {
     /// An address that a call is handed.
-    fn address_at(&mut self, call: &RuntimeCallSite<'_>, at: usize) -> Read<(usize, Pointer)> {
+    pub(super) fn address_at(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        at: usize,
+    ) -> Read<(usize, Pointer)> {
         let value = self.operand(call, at)?;
         match memory_of(&value) {
             Some(pointer) if pointer.memory.is_some() => {
@@ -200,7 +204,7 @@ impl Machine<'_> {
     }
 
     /// Refuses sizes and offsets that are not those of whole elements.
-    fn whole_elements(
+    pub(super) fn whole_elements(
         &mut self,
         memory: usize,
         all: &[i64],
@@ -219,7 +223,12 @@ impl Machine<'_> {
     }
 
     /// The two sides of a copy have elements of one size; the code may leave the one of them open.
-    fn same_elements(&mut self, to: usize, from: usize, call: &RuntimeCallSite<'_>) -> Read<()> {
+    pub(super) fn same_elements(
+        &mut self,
+        to: usize,
+        from: usize,
+        call: &RuntimeCallSite<'_>,
+    ) -> Read<()> {
         for (a, b) in [(to, from), (from, to)] {
             let (other, record) = (
                 self.state.memory[b].element,

@@ -47,6 +47,8 @@ pub(super) enum HostValue {
     Thread(usize),
     /// A graph, or an instance of one.
     Graph(usize),
+    /// A kernel of OpenCL with its arguments.
+    Kernel(usize),
     /// A node of a graph: the numbers of both.
     Node(usize, usize),
 }
@@ -165,6 +167,14 @@ pub(super) enum Allocation {
     Managed,
     /// `cudaMallocHost`, `cudaHostAlloc`
     Pinned,
+    /// `clCreateBuffer`
+    Buffer,
+    /// `clSVMAlloc`
+    SvmCoarse,
+    /// `clSVMAlloc` with fine-grained sharing.
+    SvmFine,
+    /// The same with atomics.
+    SvmAtomic,
     /// `malloc`, `new`
     Heap,
     /// A variable, an array or a vector.
@@ -178,6 +188,10 @@ impl Allocation {
             Allocation::Device | Allocation::DeviceAsync => "device",
             Allocation::Managed => "managed",
             Allocation::Pinned => "mapped",
+            Allocation::Buffer => "buffer",
+            Allocation::SvmCoarse => "svm-coarse",
+            Allocation::SvmFine => "svm-fine",
+            Allocation::SvmAtomic => "svm-fine-atomic",
             Allocation::Heap | Allocation::Variable => "system",
         }
     }
@@ -188,7 +202,11 @@ impl Allocation {
 
     /// Whether a kernel may access it.
     pub(super) fn is_shared(self) -> bool {
-        matches!(self, Allocation::Managed | Allocation::Pinned)
+        let svm = matches!(
+            self,
+            Allocation::SvmCoarse | Allocation::SvmFine | Allocation::SvmAtomic
+        );
+        svm || matches!(self, Allocation::Managed | Allocation::Pinned)
     }
 
     pub(super) fn is_pageable(self) -> bool {
@@ -313,7 +331,7 @@ pub(super) struct Capture {
     pub(super) started: (usize, i64),
 }
 
-/// A node of a graph. It has a stream of its own, and an event behind its command.
+/// A node of a graph with its stream, and the event behind its command.
 #[derive(Clone, Debug)]
 pub(super) struct GraphNode {
     pub(super) stream: String,
@@ -336,6 +354,13 @@ pub(super) struct GraphObject {
     pub(super) names: Option<BTreeMap<String, String>>,
     /// Whether it was launched before.
     pub(super) launched: bool,
+}
+
+/// A kernel of OpenCL, and the arguments that were set.
+#[derive(Clone, Debug)]
+pub(super) struct KernelObject {
+    pub(super) kernel: usize,
+    pub(super) arguments: Vec<HostValue>,
 }
 
 /// A kernel with the arguments of a launch.
@@ -371,6 +396,7 @@ pub(super) struct HostState {
     /// The capture that has begun.
     pub(super) capture: Option<Capture>,
     pub(super) kernels: Vec<KernelUse>,
+    pub(super) kernel_objects: Vec<KernelObject>,
     /// The lines of the thread or function that is followed.
     pub(super) lines: Vec<HostLine>,
     /// The lines of threads that have started, with their names.

@@ -1,0 +1,709 @@
+//! Calls of OpenCL's host API in host code.
+//!
+//! # Invariants
+//! - A buffer is memory of its own. The host accesses it through mappings only.
+//! - An argument that a call of `clSetKernelArg` gives stays until the next one (OpenCL API
+//!   specification, clSetKernelArg).
+//!
+//! # Sources
+//! - OpenCL API specification, *Command Queues*, *Buffer Objects*, *Kernel Objects*, *Event
+//!   Objects*, *Shared Virtual Memory*.
+//!
+//! # Where we differ
+//! - Calls succeed, and give `CL_SUCCESS`.
+
+use super::machine::{BYTE, Machine};
+use super::parser::Read;
+use super::runtime::{RuntimeCallSite, SUCCESS};
+use super::values::{
+    Allocation, EventObject, HostValue, KernelObject, KernelUse, Pointer, StreamObject, StreamValue,
+};
+use program::Ty;
+
+/// Calls without an effect that a model could see.
+const SILENT: [&str; 28] = [
+    "clGetPlatformIDs",
+    "clGetPlatformInfo",
+    "clGetDeviceIDs",
+    "clGetDeviceInfo",
+    "clGetContextInfo",
+    "clCreateContext",
+    "clCreateContextFromType",
+    "clCreateProgramWithSource",
+    "clCreateProgramWithBinary",
+    "clCreateProgramWithIL",
+    "clBuildProgram",
+    "clCompileProgram",
+    "clGetProgramInfo",
+    "clGetProgramBuildInfo",
+    "clGetKernelInfo",
+    "clGetKernelWorkGroupInfo",
+    "clGetEventProfilingInfo",
+    "clRetainContext",
+    "clRetainProgram",
+    "clRetainKernel",
+    "clRetainCommandQueue",
+    "clRetainMemObject",
+    "clReleaseContext",
+    "clReleaseProgram",
+    "clReleaseKernel",
+    "clReleaseDevice",
+    "clUnloadPlatformCompiler",
+    "clSetProgramSpecializationConstant",
+];
+
+/// `CL_QUEUE_PROPERTIES`, and the property of out-of-order queues.
+const QUEUE_PROPERTIES: i64 = 0x1093;
+const OUT_OF_ORDER: i64 = 1;
+
+/// Flags of memory.
+const USE_HOST_PTR: i64 = 1 << 3;
+const COPY_HOST_PTR: i64 = 1 << 5;
+const FINE_GRAIN: i64 = 1 << 10;
+const SVM_ATOMICS: i64 = 1 << 11;
+
+/// Names of numbers in the header of OpenCL.
+pub(super) const CL_CONSTANTS: [(&str, i64); 21] = [
+    ("CL_TRUE", 1),
+    ("CL_FALSE", 0),
+    ("CL_BLOCKING", 1),
+    ("CL_NON_BLOCKING", 0),
+    ("CL_SUCCESS", 0),
+    ("CL_COMPLETE", 0),
+    ("CL_MEM_READ_WRITE", 1),
+    ("CL_MEM_WRITE_ONLY", 2),
+    ("CL_MEM_READ_ONLY", 4),
+    ("CL_MEM_USE_HOST_PTR", USE_HOST_PTR),
+    ("CL_MEM_ALLOC_HOST_PTR", 1 << 4),
+    ("CL_MEM_COPY_HOST_PTR", COPY_HOST_PTR),
+    ("CL_MEM_HOST_WRITE_ONLY", 1 << 7),
+    ("CL_MEM_HOST_READ_ONLY", 1 << 8),
+    ("CL_MEM_SVM_FINE_GRAIN_BUFFER", FINE_GRAIN),
+    ("CL_MEM_SVM_ATOMICS", SVM_ATOMICS),
+    ("CL_MAP_READ", 1),
+    ("CL_MAP_WRITE", 2),
+    ("CL_MAP_WRITE_INVALIDATE_REGION", 4),
+    ("CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE", OUT_OF_ORDER),
+    ("CL_QUEUE_PROPERTIES", QUEUE_PROPERTIES),
+];
+
+/// The operands that every enqueued command ends with, by the number of the first.
+struct CommandEnd {
+    waits: String,
+    event: String,
+}
+
+impl CommandEnd {
+    /// As the last operands of a call.
+    fn text(&self) -> String {
+        match (self.waits.as_str(), self.event.as_str()) {
+            ("NULL", "NULL") => String::new(),
+            (waits, "NULL") => format!(", {waits}"),
+            (waits, event) => format!(", {waits}, {event}"),
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// A call of OpenCL's host API.
+    pub(super) fn opencl_call(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        if SILENT.contains(&call.name) {
+            return self.silent_call(call);
+        }
+        match call.name {
+            "clCreateCommandQueue" | "clCreateCommandQueueWithProperties" => self.new_queue(call),
+            "clCreateKernel" => self.new_kernel(call),
+            "clCreateBuffer" => self.new_buffer(call),
+            "clSVMAlloc" => self.new_shared(call),
+            "clSetKernelArg" => self.kernel_argument(call),
+            "clSetKernelArgSVMPointer" => {
+                let value = self.operand(call, 2)?;
+                self.set_argument(call, value)
+            }
+            "clCreateUserEvent" => {
+                self.no_error(call, 1)?;
+                let event = self.new_event(&call.hint);
+                let text = format!("cl_event {event} = clCreateUserEvent(context);");
+                self.emit_call(text, call.range)?;
+                Ok(HostValue::Event(self.state.events.len() - 1))
+            }
+            "clReleaseMemObject" | "clSVMFree" => Ok(SUCCESS),
+            name if name.starts_with("clEnqueue") => self.enqueued(call),
+            _ => self.waiting_call(call),
+        }
+    }
+
+    /// A call without an effect. Its results are unknown, but for its error.
+    fn silent_call(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let last = call.arguments.len().saturating_sub(1);
+        self.forget_results(call.arguments);
+        if call.name.starts_with("clCreate") {
+            self.no_error(call, last)?;
+            return Ok(HostValue::Unknown);
+        }
+        Ok(SUCCESS)
+    }
+
+    /// Writes `CL_SUCCESS` to the operand that takes an error, if it is there.
+    fn no_error(&mut self, call: &RuntimeCallSite<'_>, at: usize) -> Read<()> {
+        if let Some(HostValue::Cell(cell)) = call.arguments.get(at) {
+            self.state.cells[*cell].value = HostValue::Int(0, Ty::S32);
+        }
+        Ok(())
+    }
+
+    fn new_queue(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let mut properties = match self.operand(call, 2)? {
+            HostValue::Int(n, _) => n,
+            _ => 0,
+        };
+        if call.name.ends_with("WithProperties") {
+            properties = self.queue_properties(call)?;
+        }
+        self.no_error(call, 3)?;
+        let name = self.unique(&call.hint);
+        self.state.streams.push(StreamObject {
+            name,
+            blocking: properties & OUT_OF_ORDER == 0,
+            destroyed: None,
+        });
+        Ok(HostValue::Stream(StreamValue::Made(
+            self.state.streams.len() - 1,
+        )))
+    }
+
+    /// The properties in a list `{CL_QUEUE_PROPERTIES, …, 0}`.
+    fn queue_properties(&mut self, call: &RuntimeCallSite<'_>) -> Read<i64> {
+        let list = self.operand(call, 2)?;
+        if !matches!(
+            list,
+            HostValue::Pointer(Pointer {
+                memory: Some(_),
+                ..
+            })
+        ) {
+            return Ok(0);
+        }
+        for at in (0..16).step_by(2) {
+            let place = self.element(&list, at, call.range)?;
+            let key = self.load(&place, call.range)?;
+            match self.known(&key, call.range)? {
+                0 => break,
+                QUEUE_PROPERTIES => {
+                    let place = self.element(&list, at + 1, call.range)?;
+                    let value = self.load(&place, call.range)?;
+                    return self.known(&value, call.range);
+                }
+                _ => {}
+            }
+        }
+        Ok(0)
+    }
+
+    fn new_kernel(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let name = match self.operand(call, 1)? {
+            HostValue::Text(name) => name,
+            _ => String::new(),
+        };
+        self.no_error(call, 2)?;
+        let Some(kernel) = self.code.kernels.iter().position(|k| *k == name) else {
+            let message = format!("this file has no kernel `{name}`");
+            let d = self.code.error("unknown-kernel", call.range, message);
+            let known: Vec<&str> = self.code.kernels.iter().map(String::as_str).collect();
+            let help = "put the kernels and `main` into one file: `#include \"kernels.cl\"`";
+            let d = d.label("expected the name of one in quotes").help(help);
+            return Err(Box::new(d.did_you_mean(&name, known)));
+        };
+        self.state.kernel_objects.push(KernelObject {
+            kernel,
+            arguments: Vec::new(),
+        });
+        Ok(HostValue::Kernel(self.state.kernel_objects.len() - 1))
+    }
+
+    /// `clCreateBuffer(context, flags, bytes, host, &error)`
+    fn new_buffer(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let (flags, bytes) = (self.number_at(call, 1)?, self.number_at(call, 2)?);
+        let host = self.operand(call, 3)?;
+        self.no_error(call, 4)?;
+        if flags & USE_HOST_PTR != 0 {
+            return self.wrong(
+                call.range,
+                "a buffer that uses memory of the host is not followed",
+                "expected flags without `CL_MEM_USE_HOST_PTR`",
+                "copy the memory with `CL_MEM_COPY_HOST_PTR`",
+            );
+        }
+        let bytes = self.size(bytes, 8, call.range)?;
+        let memory = self.allocate(&call.hint, call.range, BYTE, bytes, Allocation::Buffer);
+        if let (HostValue::Pointer(from), true) = (&host, flags & COPY_HOST_PTR != 0)
+            && let Some(source) = from.memory
+        {
+            self.alive(source, call.range)?;
+            self.within(source, from.offset, bytes, call.range)?;
+            self.begins_with(memory, source, from.offset, call)?;
+        }
+        Ok(address(memory, self.state.memory[memory].element))
+    }
+
+    /// Lets a buffer begin with the values that memory of the host has.
+    fn begins_with(
+        &mut self,
+        memory: usize,
+        source: usize,
+        offset: i64,
+        call: &RuntimeCallSite<'_>,
+    ) -> Read<()> {
+        let from = self.state.memory[source].clone();
+        if from.escapes {
+            return self.wrong(
+                call.range,
+                "a buffer that begins with memory that commands may write is not followed",
+                "expected memory that no command before accesses",
+                "write the buffer with `clEnqueueWriteBuffer`",
+            );
+        }
+        let object = &mut self.state.memory[memory];
+        (object.element, object.record) = (from.element, from.record.clone());
+        object.retyped(None);
+        let cells = from.cells_in(offset, object.bytes);
+        for (to, cell) in cells.enumerate() {
+            let value = from.shadow.get(cell).copied().flatten();
+            object.initial[to] = value;
+            object.open |= value.is_none();
+        }
+        Ok(())
+    }
+
+    /// `clSVMAlloc(context, flags, bytes, alignment)`
+    fn new_shared(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let (flags, bytes) = (self.number_at(call, 1)?, self.number_at(call, 2)?);
+        let bytes = self.size(bytes, 8, call.range)?;
+        let allocation = match (flags & FINE_GRAIN != 0, flags & SVM_ATOMICS != 0) {
+            (true, true) => Allocation::SvmAtomic,
+            (true, false) => Allocation::SvmFine,
+            (false, _) => Allocation::SvmCoarse,
+        };
+        let memory = self.allocate(&call.hint, call.range, BYTE, bytes, allocation);
+        Ok(address(memory, BYTE))
+    }
+
+    /// `clSetKernelArg(kernel, number, bytes, &value)`
+    fn kernel_argument(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let value = match self.operand(call, 3)? {
+            HostValue::Cell(cell) => self.state.cells[cell].value.clone(),
+            pointer @ HostValue::Pointer(Pointer {
+                memory: Some(_), ..
+            }) => {
+                let place = self.element(&pointer, 0, call.range)?;
+                self.load(&place, call.range)?
+            }
+            // Memory that the work-items of a group share.
+            _ => {
+                let bytes = self.number_at(call, 2)?;
+                let memory =
+                    self.allocate("group_memory", call.range, BYTE, bytes, Allocation::Buffer);
+                self.state.memory[memory].space = Some("shared");
+                address(memory, BYTE)
+            }
+        };
+        self.set_argument(call, value)
+    }
+
+    fn set_argument(&mut self, call: &RuntimeCallSite<'_>, value: HostValue) -> Read<HostValue> {
+        let kernel = self.kernel_object(call, 0)?;
+        let at = self.number_at(call, 1)?;
+        let arguments = &mut self.state.kernel_objects[kernel].arguments;
+        let at = usize::try_from(at).unwrap_or(0);
+        if arguments.len() <= at {
+            arguments.resize(at + 1, HostValue::Unset);
+        }
+        arguments[at] = value;
+        Ok(SUCCESS)
+    }
+
+    fn kernel_object(&mut self, call: &RuntimeCallSite<'_>, at: usize) -> Read<usize> {
+        match self.operand(call, at)? {
+            HostValue::Kernel(kernel) => Ok(kernel),
+            _ => self.wrong(
+                call.range,
+                "this kernel is not worked out",
+                "expected one that `clCreateKernel` makes",
+                "keep kernels in variables or arrays",
+            ),
+        }
+    }
+
+    /// A new event, by its name.
+    fn new_event(&mut self, hint: &str) -> String {
+        let name = self.unique(if hint == "memory" { "event" } else { hint });
+        self.state.events.push(EventObject {
+            name: name.clone(),
+            destroyed: None,
+        });
+        name
+    }
+
+    /// The wait list and the event of a command: a count, a list, and the address of a variable.
+    fn command_end(&mut self, call: &RuntimeCallSite<'_>, at: usize) -> Read<CommandEnd> {
+        let count = match call.arguments.get(at) {
+            Some(_) => self.number_at(call, at)?,
+            None => 0,
+        };
+        let waits = match count {
+            0 => "NULL".to_owned(),
+            count => self.event_list(call, at + 1, count)?,
+        };
+        let event = match call.arguments.get(at + 2) {
+            Some(HostValue::Cell(cell)) => {
+                let name = self.new_event("event");
+                let event = self.state.events.len() - 1;
+                self.state.cells[*cell].value = HostValue::Event(event);
+                format!("&{name}")
+            }
+            _ => "NULL".to_owned(),
+        };
+        Ok(CommandEnd { waits, event })
+    }
+
+    /// `{e, f}`: the events of a list.
+    fn event_list(&mut self, call: &RuntimeCallSite<'_>, at: usize, count: i64) -> Read<String> {
+        let list = self.operand(call, at)?;
+        let mut names = Vec::new();
+        for i in 0..count {
+            let place = self.element(&list, i, call.range)?;
+            let value = self.load(&place, call.range)?;
+            names.push(self.event_text(&value, call)?);
+        }
+        Ok(format!("{{{}}}", names.join(", ")))
+    }
+
+    /// A call that enqueues a command.
+    fn enqueued(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let queue = self.operand(call, 0)?;
+        let queue = self.stream_text(&queue, call)?;
+        self.state.begun = true;
+        match call.name {
+            "clEnqueueNDRangeKernel" => self.enqueue_range(call, &queue),
+            "clEnqueueTask" => {
+                let end = self.command_end(call, 2)?;
+                let sizes = ["NULL".to_owned(), "1".to_owned(), "1".to_owned()];
+                self.enqueue_kernel(call, &queue, &sizes, &end)
+            }
+            "clEnqueueReadBuffer" | "clEnqueueWriteBuffer" => self.transfer(call, &queue),
+            "clEnqueueCopyBuffer" => {
+                let end = self.command_end(call, 6)?;
+                let sides = [self.buffer_at(call, 2, 4)?, self.buffer_at(call, 1, 3)?];
+                let bytes = self.number_at(call, 5)?;
+                let [to, from] = self.sides(call, &sides, bytes)?;
+                let text = format!(
+                    "clEnqueueCopyBuffer({queue}, &{from}, &{to}, {bytes} * sizeof(char){});",
+                    end.text()
+                );
+                self.emit_call(text, call.range)?;
+                Ok(SUCCESS)
+            }
+            "clEnqueueFillBuffer" => self.fill_buffer(call, &queue),
+            "clEnqueueMapBuffer" => self.map(call, &queue),
+            "clEnqueueUnmapMemObject" => {
+                let end = self.command_end(call, 3)?;
+                let (memory, _) = self.buffer_at(call, 1, usize::MAX)?;
+                let name = self.state.memory[memory].name.clone();
+                let text = format!("clEnqueueUnmapMemObject({queue}, {name}{});", end.text());
+                self.emit_call(text, call.range)?;
+                Ok(SUCCESS)
+            }
+            "clEnqueueMarkerWithWaitList" | "clEnqueueBarrierWithWaitList" => {
+                let end = self.command_end(call, 1)?;
+                let text = format!("{}({queue}{});", call.name, end.text());
+                self.emit_call(text, call.range)?;
+                Ok(SUCCESS)
+            }
+            _ => self.refused(call),
+        }
+    }
+
+    /// `clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, …)`
+    fn enqueue_range(&mut self, call: &RuntimeCallSite<'_>, queue: &str) -> Read<HostValue> {
+        let dimensions = self.number_at(call, 2)?;
+        let end = self.command_end(call, 6)?;
+        let sizes = [
+            self.sizes_text(call, 3, dimensions)?,
+            self.sizes_text(call, 4, dimensions)?,
+            self.sizes_text(call, 5, dimensions)?,
+        ];
+        let mut threads = 1i64;
+        for at in 0..dimensions {
+            threads = threads.saturating_mul(self.size_at(call, 4, at)?);
+        }
+        self.threads = self.threads.saturating_add(threads);
+        self.enqueue_kernel(call, queue, &sizes, &end)
+    }
+
+    /// A size in a list.
+    fn size_at(&mut self, call: &RuntimeCallSite<'_>, list: usize, at: i64) -> Read<i64> {
+        let list = self.operand(call, list)?;
+        let place = self.element(&list, at, call.range)?;
+        let value = self.load(&place, call.range)?;
+        self.known(&value, call.range)
+    }
+
+    /// Sizes as the program that remains has them.
+    fn sizes_text(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        list: usize,
+        dimensions: i64,
+    ) -> Read<String> {
+        let is_null = match self.operand(call, list)? {
+            HostValue::Pointer(pointer) => pointer.memory.is_none(),
+            HostValue::Int(0, _) => true,
+            _ => false,
+        };
+        if is_null {
+            return Ok("NULL".to_owned());
+        }
+        let mut all = Vec::new();
+        for at in 0..dimensions {
+            all.push(self.size_at(call, list, at)?.to_string());
+        }
+        Ok(match all.as_slice() {
+            [one] => one.clone(),
+            several => format!("{{{}}}", several.join(", ")),
+        })
+    }
+
+    fn enqueue_kernel(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        queue: &str,
+        sizes: &[String; 3],
+        end: &CommandEnd,
+    ) -> Read<HostValue> {
+        let object = self.kernel_object(call, 1)?;
+        let KernelObject { kernel, arguments } = self.state.kernel_objects[object].clone();
+        let mut handed = Vec::new();
+        for value in arguments {
+            handed.push(self.handed(value, call.range)?);
+        }
+        let name = self.kernel_name(KernelUse {
+            name: String::new(),
+            kernel,
+            instance: None,
+            arguments: handed,
+            cooperative: false,
+            shared: 0,
+            range: call.range.clone(),
+        });
+        self.launches += 1;
+        let [offset, global, local] = sizes;
+        let local = match local.as_str() {
+            "NULL" => String::new(),
+            local => format!(", {local}"),
+        };
+        let text = match (local.as_str(), end.text().as_str()) {
+            ("", "") => format!("clEnqueueNDRangeKernel({queue}, {name}, {offset}, {global});"),
+            ("", end) => {
+                format!("clEnqueueNDRangeKernel({queue}, {name}, {offset}, {global}, NULL{end});")
+            }
+            (local, end) => {
+                format!("clEnqueueNDRangeKernel({queue}, {name}, {offset}, {global}{local}{end});")
+            }
+        };
+        self.emit_call(text, call.range)?;
+        self.forget_shared();
+        Ok(SUCCESS)
+    }
+
+    /// Memory and the offset in it, of two operands.
+    fn buffer_at(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        at: usize,
+        offset: usize,
+    ) -> Read<(usize, i64)> {
+        let (memory, pointer) = self.address_at(call, at)?;
+        let offset = match call.arguments.get(offset) {
+            Some(_) => self.number_at(call, offset)?,
+            None => 0,
+        };
+        Ok((memory, pointer.offset + offset))
+    }
+
+    /// The names of both sides of a copy: where it goes, and where it comes from.
+    fn sides(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        sides: &[(usize, i64); 2],
+        bytes: i64,
+    ) -> Read<[String; 2]> {
+        let [(to, target), (from, source)] = *sides;
+        self.within(to, target, bytes, call.range)?;
+        self.within(from, source, bytes, call.range)?;
+        self.same_elements(to, from, call)?;
+        self.whole_elements(to, &[target, source, bytes], call)?;
+        let cells = self.state.memory[to].cells_in(target, bytes);
+        self.copied += cells.len() as i64;
+        self.state.memory[to].shadow[cells].fill(None);
+        for memory in [to, from] {
+            self.state.memory[memory].escapes = true;
+        }
+        Ok([
+            self.element_named(to, target),
+            self.element_named(from, source),
+        ])
+    }
+
+    /// `clEnqueueReadBuffer(queue, buffer, blocking, offset, bytes, host, …)`, or a write.
+    fn transfer(&mut self, call: &RuntimeCallSite<'_>, queue: &str) -> Read<HostValue> {
+        let end = self.command_end(call, 6)?;
+        let blocking = self.blocking_word(call, 2)?;
+        let bytes = self.number_at(call, 4)?;
+        let (buffer, host) = (
+            self.buffer_at(call, 1, 3)?,
+            self.buffer_at(call, 5, usize::MAX)?,
+        );
+        let reads = call.name == "clEnqueueReadBuffer";
+        let sides = if reads {
+            [host, buffer]
+        } else {
+            [buffer, host]
+        };
+        let [to, from] = self.sides(call, &sides, bytes)?;
+        let (first, second) = if reads { (from, to) } else { (to, from) };
+        let text = format!(
+            "{}({queue}, &{first}, {blocking}, &{second}, {bytes} * sizeof(char){});",
+            call.name,
+            end.text()
+        );
+        self.emit_call(text, call.range)?;
+        Ok(SUCCESS)
+    }
+
+    fn blocking_word(&mut self, call: &RuntimeCallSite<'_>, at: usize) -> Read<&'static str> {
+        Ok(match self.number_at(call, at)? {
+            0 => "CL_FALSE",
+            _ => "CL_TRUE",
+        })
+    }
+
+    /// `clEnqueueFillBuffer(queue, buffer, &pattern, size, offset, bytes, …)`
+    fn fill_buffer(&mut self, call: &RuntimeCallSite<'_>, queue: &str) -> Read<HostValue> {
+        let end = self.command_end(call, 6)?;
+        let (memory, offset) = self.buffer_at(call, 1, 4)?;
+        let (size, bytes) = (self.number_at(call, 3)?, self.number_at(call, 5)?);
+        let pattern = self.operand(call, 2)?;
+        let place = self.element(&pattern, 0, call.range)?;
+        let pattern = self.load(&place, call.range)?;
+        self.within(memory, offset, bytes, call.range)?;
+        self.pattern_type(memory, size);
+        let element = self.state.memory[memory].element;
+        let value = super::access::bits_of(&pattern, element);
+        let Some(value) = value.filter(|_| element.bytes() == size) else {
+            return self.wrong(
+                call.range,
+                "this pattern is not followed",
+                format!(
+                    "expected a number of {} bytes, as the elements have",
+                    element.bytes()
+                ),
+                "fill whole elements with a number that the host knows",
+            );
+        };
+        self.whole_elements(memory, &[offset, bytes], call)?;
+        let cells = self.state.memory[memory].cells_in(offset, bytes);
+        self.state.memory[memory].shadow[cells].fill(None);
+        self.state.memory[memory].escapes = true;
+        let named = self.element_named(memory, offset);
+        let text = format!(
+            "clEnqueueFillBuffer({queue}, &{named}, {value}, {bytes} * sizeof(char){});",
+            end.text()
+        );
+        self.emit_call(text, call.range)?;
+        Ok(SUCCESS)
+    }
+
+    /// Gives memory of no type the size of a pattern.
+    fn pattern_type(&mut self, memory: usize, size: i64) {
+        let object = &mut self.state.memory[memory];
+        if !object.element.said && [1, 2, 4, 8].contains(&size) {
+            let ty = Ty {
+                bits: (size * 8) as u8,
+                signed: true,
+            };
+            object.element = super::values::Element::number(ty, false);
+            object.retyped(None);
+        }
+    }
+
+    /// `clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes, …, &error)`
+    fn map(&mut self, call: &RuntimeCallSite<'_>, queue: &str) -> Read<HostValue> {
+        let end = self.command_end(call, 6)?;
+        let blocking = self.blocking_word(call, 2)?;
+        let (flags, bytes) = (self.number_at(call, 3)?, self.number_at(call, 5)?);
+        let (memory, offset) = self.buffer_at(call, 1, 4)?;
+        self.no_error(call, 9)?;
+        if offset != 0 || bytes != self.state.memory[memory].bytes {
+            return self.wrong(
+                call.range,
+                "a mapping of a part of a buffer is not followed",
+                format!("expected all {} bytes", self.state.memory[memory].bytes),
+                "map the whole buffer, or read the part",
+            );
+        }
+        let words = match flags & 3 {
+            1 => "CL_MAP_READ",
+            2 => "CL_MAP_WRITE",
+            3 => "CL_MAP_READ | CL_MAP_WRITE",
+            _ => "CL_MAP_WRITE_INVALIDATE_REGION",
+        };
+        let object = &mut self.state.memory[memory];
+        object.shadow.fill(None);
+        object.escapes = true;
+        let (name, element) = (object.name.clone(), object.element);
+        let text = format!(
+            "clEnqueueMapBuffer({queue}, {name}, {blocking}, {words}{});",
+            end.text()
+        );
+        self.emit_call(text, call.range)?;
+        Ok(address(memory, element))
+    }
+
+    /// Calls that wait, submit, or end the life of something.
+    fn waiting_call(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let text = match call.name {
+            "clFinish" | "clFlush" | "clReleaseCommandQueue" => {
+                let queue = self.operand(call, 0)?;
+                let queue = self.stream_text(&queue, call)?;
+                format!("{}({queue});", call.name)
+            }
+            "clWaitForEvents" => {
+                let count = self.number_at(call, 0)?;
+                let list = self.event_list(call, 1, count)?;
+                format!("clWaitForEvents({list});")
+            }
+            "clReleaseEvent" | "clRetainEvent" => {
+                let event = self.operand(call, 0)?;
+                let event = self.event_text(&event, call)?;
+                format!("{}({event});", call.name)
+            }
+            "clSetUserEventStatus" => {
+                let event = self.operand(call, 0)?;
+                let event = self.event_text(&event, call)?;
+                format!("clSetUserEventStatus({event}, CL_COMPLETE);")
+            }
+            _ => return self.refused(call),
+        };
+        self.emit_call(text, call.range)?;
+        Ok(SUCCESS)
+    }
+}
+
+/// The address of memory.
+fn address(memory: usize, element: super::values::Element) -> HostValue {
+    HostValue::Pointer(Pointer {
+        memory: Some(memory),
+        offset: 0,
+        element,
+    })
+}
