@@ -19,7 +19,9 @@ use verdict::Launches;
 
 use crate::exec::{AccessAt, Behaviour, behaviour};
 use crate::launch::{Setting, Sizes, names, setting};
+use crate::objects::is_of_object;
 use crate::pairs::{Inclusion, Question, Sides, Together, conflict, divergence, race};
+use crate::phases::{Handover, handovers};
 use crate::replay::{self, ExactLaunch, Replayed};
 use crate::solver::{Said, Wanted, ask};
 use crate::term::{Origin, Term, Terms};
@@ -171,6 +173,8 @@ pub(crate) struct Run {
     pub(crate) terms: Terms,
     pub(crate) setting: Setting,
     pub(crate) behaviour: Behaviour,
+    /// What mbarrier objects order.
+    pub(crate) handovers: Vec<Handover>,
     pub(crate) sides: Sides,
     /// Questions whether two unordered threads are in the same iteration, each with its answer.
     /// With it, whether that takes sums not to overflow.
@@ -195,7 +199,7 @@ pub fn decide_for(kernel: Kernel<'_>, property: Property, sizes: Sizes, limits: 
         end,
         overflow: false,
     };
-    proof.decide(property, sizes)
+    proof.decide(property, sizes, true)
 }
 
 /// The lines of accesses and barriers that no thread comes to in any launch. A proof says nothing
@@ -212,7 +216,7 @@ pub fn unreached(
         true => Sizes::ANY,
         false => Sizes::given(kernel.form),
     };
-    let mut run = run(kernel.form, sizes)?;
+    let mut run = run(kernel.form, sizes, true)?;
     let accesses = run.behaviour.accesses.iter();
     let accesses = accesses.map(|a| (a.guard, a.facts.clone(), a.at));
     let barriers = run.behaviour.barriers.iter();
@@ -240,11 +244,11 @@ struct Proof<'a> {
     overflow: bool,
 }
 
-/// Runs a kernel.
+/// Runs a kernel. `trusting`: up to the first race of an execution.
 ///
 /// # Errors
 /// Its assumption cannot be read.
-pub(crate) fn run(form: &Form, sizes: Sizes) -> Result<Run, String> {
+pub(crate) fn run(form: &Form, sizes: Sizes, trusting: bool) -> Result<Run, String> {
     let mut terms = Terms::default();
     let mut setting = setting(form, sizes, &mut terms);
     if let Some((text, _)) = &form.assume {
@@ -253,15 +257,19 @@ pub(crate) fn run(form: &Form, sizes: Sizes) -> Result<Run, String> {
             .map_err(|why| format!("`assume` cannot be read: {why}"))?;
         setting.facts.push(assumed);
     }
-    let mut behaviour = behaviour(&form.test.program, setting.regs.clone(), &mut terms);
+    let regs = setting.regs.clone();
+    let mut behaviour = behaviour(&form.test.program, regs, &mut terms, trusting);
     reach_no_further(&form.test.program, &mut behaviour);
-    Ok(Run {
+    let mut run = Run {
         terms,
         setting,
         behaviour,
+        handovers: Vec::new(),
         sides: Sides::default(),
         equal: FxHashMap::default(),
-    })
+    };
+    run.handovers = handovers(&mut run, &form.test.program);
+    Ok(run)
 }
 
 /// Gives atomic accesses of OpenCL the scopes that they have in effect: in local memory that of the
@@ -287,7 +295,8 @@ fn reach_no_further(program: &Program, behaviour: &mut Behaviour) {
 }
 
 impl Proof<'_> {
-    fn decide(mut self, property: Property, sizes: Sizes) -> Answer {
+    /// `trusting`: values are those of an execution up to its first race.
+    fn decide(mut self, property: Property, sizes: Sizes, trusting: bool) -> Answer {
         fn undecided(reason: String) -> Answer {
             Answer::Undecided {
                 reason,
@@ -297,7 +306,7 @@ impl Proof<'_> {
         if self.kernel.form.range.remainder().is_some() && sizes != Sizes::ANY {
             return undecided("the last work-group is smaller than the others".into());
         }
-        let mut run = match run(self.kernel.form, sizes) {
+        let mut run = match run(self.kernel.form, sizes, trusting) {
             Ok(run) => run,
             Err(why) => return undecided(why),
         };
@@ -318,6 +327,10 @@ impl Proof<'_> {
             Ok(Some(apart)) => Some(apart),
             Err(reason) => return undecided(reason),
         };
+        let is_proved = apart.is_none() && property == Property::Divergence;
+        if is_proved && run.behaviour.trusts && !matches!(self.races(&mut run), Ok(None)) {
+            return self.decide(property, sizes, false);
+        }
         // A count of barriers says nothing if threads part before one.
         if apart.is_none() && property == Property::Race && self.needs_uniform(&run) {
             // A test leaves out exits only where they order accesses.
@@ -388,6 +401,9 @@ impl Proof<'_> {
         }
         if code.iter().any(|i| i.op.aborts()) {
             assumed.push("assertions and preconditions hold".into());
+        }
+        if code.iter().any(|i| is_of_object(&i.op)) {
+            assumed.push("operations on mbarrier objects meet their preconditions".into());
         }
         if let Some((text, _)) = &self.kernel.form.assume {
             assumed.push(text.clone());

@@ -14,11 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use program::tags::Tag;
 use program::{
     Attendance, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Init, Instr,
-    LocId, LocationKind, Mark, Op, Program, Scope, Space, Ty,
+    LocId, Mark, Op, Program, Scope, Ty,
 };
 use rustc_hash::FxHashMap;
 
 use crate::layout::{Layout, in_order, into_a_loop, loops};
+use crate::memory::{Cell, Ticket, Writes};
+use crate::objects::{ObjectOp, PhaseTest, is_of_object};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms, range_of};
 
 /// The effect of an access on memory.
@@ -135,6 +137,12 @@ pub struct Behaviour {
     pub exits: Vec<ExitAt>,
     /// Counters of loops.
     pub growths: Vec<Growth>,
+    /// Its operations on mbarrier objects.
+    pub objects: Vec<ObjectOp>,
+    /// What its atomic additions read.
+    pub tickets: Vec<Ticket>,
+    /// Whether some value is that of an execution without a race.
+    pub trusts: bool,
     /// What is not modelled, with its instruction: nothing can be proved where it may be reached.
     pub unknown: BTreeMap<usize, String>,
     /// The masks of barriers of a warp.
@@ -152,6 +160,8 @@ pub(crate) struct State {
     pub(crate) within: Vec<Term>,
     /// Values of registers; behind them, those of [`Counter`].
     pub(crate) regs: Vec<Term>,
+    /// What the thread's own memory holds, where that is known.
+    pub(crate) cells: BTreeMap<Cell, Term>,
 }
 
 /// The counters of a thread.
@@ -181,19 +191,32 @@ pub(crate) struct Exec<'a> {
     pub(crate) recording: bool,
     /// The iterations in which the thread is, outermost first.
     pub(crate) outer: Vec<Term>,
+    /// The conditions under which these begin.
+    pub(crate) heads: Vec<Term>,
+    /// The last test of a phase of an mbarrier object.
+    pub(crate) phase_test: Option<PhaseTest>,
     /// The loops: headers, and the last instructions.
     pub(crate) loops: BTreeMap<usize, usize>,
     /// For each instruction, its index in the program.
     pub(crate) origin: Vec<usize>,
-    written: Vec<bool>,
-    memory: FxHashMap<(LocId, Ty), SymbolId>,
+    pub(crate) writes: Writes,
+    /// Whether reads see what they see in an execution without a race.
+    pub(crate) trusting: bool,
+    pub(crate) memory: FxHashMap<(LocId, Ty), SymbolId>,
     operations: FxHashMap<String, SymbolId>,
     /// The barrier of a block: its number.
     block_barrier: Option<Expr>,
 }
 
 /// What a thread does that begins with these values in its registers.
-pub fn behaviour(program: &Program, regs: Vec<Term>, terms: &mut Terms) -> Behaviour {
+///
+/// `trusting`: up to the first race of an execution.
+pub fn behaviour(
+    program: &Program,
+    regs: Vec<Term>,
+    terms: &mut Terms,
+    trusting: bool,
+) -> Behaviour {
     let Layout { code, origin } = in_order(&program.threads[0].code);
     let code = &code[..];
     let ids = code.iter().filter_map(|instr| match &instr.op {
@@ -212,9 +235,12 @@ pub fn behaviour(program: &Program, regs: Vec<Term>, terms: &mut Terms) -> Behav
         },
         recording: true,
         outer: Vec::new(),
+        heads: Vec::new(),
+        phase_test: None,
         loops: loops(code),
         origin,
-        written: written(program),
+        writes: Writes::of(program),
+        trusting,
         memory: FxHashMap::default(),
         operations: FxHashMap::default(),
         block_barrier: { ids }.next(),
@@ -228,6 +254,7 @@ pub fn behaviour(program: &Program, regs: Vec<Term>, terms: &mut Terms) -> Behav
         facts: Vec::new(),
         within: Vec::new(),
         regs,
+        cells: BTreeMap::new(),
     };
     let zero = exec.terms.int(0);
     start.regs.extend([zero; COUNTERS]);
@@ -261,31 +288,6 @@ fn masks(program: &Program, code: &[Instr]) -> Vec<u32> {
 
 fn has_warps(program: &Program) -> bool {
     program.dialect != Dialect::OpenCl
-}
-
-/// The objects that some instruction may write.
-fn written(program: &Program) -> Vec<bool> {
-    let mut written = vec![false; program.locations.len()];
-    for (_, _, instr) in program.instrs() {
-        if instr.op.write().is_none() {
-            continue;
-        }
-        let mut bases = Vec::new();
-        if let Some(address) = instr.op.address() {
-            address.visit(&mut |e| {
-                if let Expr::Address(loc) = e {
-                    bases.push(program.object(*loc));
-                }
-            });
-        }
-        match bases[..] {
-            [] => written.fill(true),
-            _ => bases
-                .iter()
-                .for_each(|loc| written[usize::from(loc.0)] = true),
-        }
-    }
-    written
 }
 
 impl Exec<'_> {
@@ -351,6 +353,12 @@ impl Exec<'_> {
         let cond = self.terms.and(own);
         let regs = a.regs.iter().zip(&b.regs);
         let regs = regs.map(|(x, y)| self.terms.ite(cond, *x, *y)).collect();
+        let mut cells = BTreeMap::new();
+        for (cell, x) in a.cells {
+            if let Some(y) = b.cells.get(&cell) {
+                cells.insert(cell, self.terms.ite(cond, x, *y));
+            }
+        }
         let mut facts = a.facts;
         facts.extend(b.facts);
         facts.sort_unstable();
@@ -360,17 +368,18 @@ impl Exec<'_> {
             facts,
             within: a.within,
             regs,
+            cells,
         }
     }
 
-    fn unknown(&mut self, at: usize, why: impl Into<String>) {
+    pub(crate) fn unknown(&mut self, at: usize, why: impl Into<String>) {
         if self.recording {
             let at = self.origin[at];
             self.found.unknown.entry(at).or_insert(why.into());
         }
     }
 
-    fn free(&mut self, at: usize, ty: Ty) -> Term {
+    pub(crate) fn free(&mut self, at: usize, ty: Ty) -> Term {
         let name = format!("value read at instruction {at}");
         let (outer, range) = (self.outer.clone(), range_of(ty));
         let symbol = Symbol {
@@ -391,6 +400,10 @@ impl Exec<'_> {
                 let value = self.eval(at, value, &state);
                 state.regs[usize::from(dst.0)] = value;
             }
+            // Operations on objects meet their preconditions: an assumption that answers name.
+            Op::Branch { target, .. } if self.is_precondition(at) => {
+                return vec![(*target, state)];
+            }
             Op::Branch { cond, target } => {
                 let cond = self.eval(at, cond, &state);
                 let cond = self.terms.truth(cond);
@@ -407,6 +420,7 @@ impl Exec<'_> {
                     .collect();
             }
             op if op.aborts() => return Vec::new(),
+            op if is_of_object(op) => self.of_object(at, &mut state),
             op if is_unknown(op) => {
                 self.unknown(
                     at,
@@ -417,17 +431,22 @@ impl Exec<'_> {
                 }
             }
             Op::Load { dst, addr, access } => {
-                let value = self.access(at, &state, addr, Does::Reads, access);
+                let value = self.access(at, &mut state, addr, Does::Reads, access);
                 state.regs[usize::from(dst.0)] = value;
             }
-            Op::Store { addr, access, .. } => {
-                self.access(at, &state, addr, Does::Writes, access);
+            Op::Store {
+                addr,
+                value,
+                access,
+            } => {
+                self.access(at, &mut state, addr, Does::Writes, access);
+                self.store(at, &mut state, (addr, value), access.ty);
             }
             Op::Rmw {
                 dst, addr, write, ..
             } => {
                 // A compare-exchange that fails only reads; that it writes is the worse case.
-                let value = self.access(at, &state, addr, Does::Updates, write);
+                let value = self.access(at, &mut state, addr, Does::Updates, write);
                 if let Some(dst) = dst {
                     state.regs[usize::from(dst.0)] = value;
                 }
@@ -599,131 +618,7 @@ impl Exec<'_> {
         }
     }
 
-    /// An access; what it reads.
-    fn access(
-        &mut self,
-        at: usize,
-        state: &State,
-        addr: &Expr,
-        does: Does,
-        access: &program::Access,
-    ) -> Term {
-        let address = self.eval(at, addr, state);
-        let Some(places) = self.places(address) else {
-            self.unknown(at, "an address of which the object is not known");
-            return self.free(at, access.ty);
-        };
-        let mut value: Option<Term> = None;
-        for (cond, object, offset) in places {
-            let (space, readable) = match &self.program.location(object).kind {
-                LocationKind::Object { space, init, .. } => {
-                    (*space, *space != Space::Shared && !init.is_empty())
-                }
-                LocationKind::Alias { .. } => continue,
-            };
-            if self.recording && !space.is_local() {
-                let counter = self.counter(match space {
-                    Space::Shared => Counter::Shared,
-                    _ => Counter::Global,
-                });
-                let groups = state.regs[self.counter(Counter::Groups)];
-                let complete = [Counter::Complete, Counter::AtBarrier];
-                let complete = complete.map(|counter| state.regs[self.counter(counter)]);
-                let strong = access.tags.has(Tag::Atomic) || is_strong(&access.tags, self.program);
-                self.found.accesses.push(AccessAt {
-                    guard: self.terms.and(vec![state.guard, cond]),
-                    facts: [&state.facts[..], &state.within].concat(),
-                    does,
-                    atomic: access.scope.filter(|_| strong),
-                    object,
-                    offset,
-                    bytes: access.ty.bytes(),
-                    interval: state.regs[counter],
-                    kind: counter - self.program.threads[0].regs.len(),
-                    copy: { access.tags.has(Tag::Asynchronous) }.then_some(groups),
-                    complete,
-                    of_warp: state.regs[self.of_warps()].to_vec(),
-                    iterations: self.outer.clone(),
-                    at: self.origin[at],
-                    order: at,
-                });
-            }
-            let constant = readable && !space.is_local() && !self.written[usize::from(object.0)];
-            let held = match constant && does == Does::Reads {
-                true => self.constant_memory(object, offset, access.ty),
-                false => self.free(at, access.ty),
-            };
-            value = Some(match value {
-                None => held,
-                Some(other) => self.terms.ite(cond, held, other),
-            });
-        }
-        value.unwrap_or_else(|| self.free(at, access.ty))
-    }
-
-    /// What memory holds that no thread writes.
-    fn constant_memory(&mut self, object: LocId, offset: Term, ty: Ty) -> Term {
-        let name = self.program.location(object).name.clone();
-        let id = match self.memory.get(&(object, ty)) {
-            Some(id) => *id,
-            None => {
-                let symbol = Symbol {
-                    name,
-                    level: Level::Grid,
-                    origin: Origin::Memory,
-                    range: range_of(ty),
-                };
-                let id = self.terms.declare(symbol);
-                self.memory.insert((object, ty), id);
-                id
-            }
-        };
-        self.terms.add(Node::Symbol(id, vec![offset]))
-    }
-
-    /// The objects that an address may be of, each with its condition and offset.
-    fn places(&mut self, address: Term) -> Option<Vec<(Term, LocId, Term)>> {
-        let (yes, zero) = (self.terms.int(1), self.terms.int(0));
-        match *self.terms.node(address) {
-            Node::Address(loc) => Some(vec![(yes, loc, zero)]),
-            Node::Cast(ty, inner) if ty.bits >= 32 => self.places(inner),
-            Node::Ite(cond, a, b) => {
-                let not = self.terms.not(cond);
-                let mut all = Vec::new();
-                for (way, part) in [(cond, a), (not, b)] {
-                    // An address that is not aligned becomes 0, and points to no memory.
-                    if self.terms.constant(part) == Some(0) {
-                        continue;
-                    }
-                    for (c, loc, offset) in self.places(part)? {
-                        all.push((self.terms.and(vec![way, c]), loc, offset));
-                    }
-                }
-                Some(all)
-            }
-            Node::Bin(op @ (BinOp::Add | BinOp::Sub), ty, a, b) if ty.bits >= 32 => {
-                let (base, by) = match self.places(a) {
-                    Some(base) => (base, b),
-                    None if op == BinOp::Add => (self.places(b)?, a),
-                    None => return None,
-                };
-                // Addresses of shared memory have 32 bits in PTX and wrap around, so the summand
-                // may be negative.
-                let by = match ty.bits {
-                    32 => self.terms.cast(Ty::S32, by),
-                    _ => by,
-                };
-                let mut all = Vec::new();
-                for (cond, loc, offset) in base {
-                    all.push((cond, loc, self.terms.bin(op, Ty::WORD, offset, by)));
-                }
-                Some(all)
-            }
-            _ => None,
-        }
-    }
-
-    fn eval(&mut self, at: usize, e: &Expr, state: &State) -> Term {
+    pub(crate) fn eval(&mut self, at: usize, e: &Expr, state: &State) -> Term {
         match e {
             Expr::Const(v) => self.terms.int(*v),
             Expr::Reg(r) => state.regs[usize::from(r.0)],
@@ -806,21 +701,6 @@ fn is_unknown(op: &Op) -> bool {
         }
         _ => op.has_any(&[Tag::Mbarrier, Tag::Asynchronous]),
     }
-}
-
-/// Whether an access of PTX is strong (PTX ISA, Memory Consistency Model, Strong Operations).
-fn is_strong(tags: &program::Tags, program: &Program) -> bool {
-    program.dialect.row().proxies
-        && [
-            Tag::Relaxed,
-            Tag::Acquire,
-            Tag::Release,
-            Tag::SeqCst,
-            Tag::Volatile,
-            Tag::Mmio,
-        ]
-        .iter()
-        .any(|tag| tags.has(*tag))
 }
 
 /// What registers begin with, where nothing else is said.

@@ -54,6 +54,8 @@ pub struct Setting {
     pub local: Vec<Term>,
     /// The number of its block, by dimension.
     pub group: Vec<Term>,
+    /// Its number in the block.
+    pub rank: Term,
     /// The number of its warp in the block.
     pub warp: Term,
     /// Its number in the warp.
@@ -162,6 +164,7 @@ pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> Setting {
         of_thread,
         local: places.local.to_vec(),
         group: places.group.to_vec(),
+        rank,
         warp,
         lane,
         places: named,

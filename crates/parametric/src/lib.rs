@@ -5,8 +5,10 @@
 //! | [`term`] | values of a thread whose number is not known |
 //! | `layout` | code in an order in which loops are ranges |
 //! | [`exec`], `loops` | what one thread does: accesses and barriers, with conditions |
+//! | [`memory`], [`objects`] | the same for accesses, and for mbarrier objects |
 //! | [`launch`], [`assume`] | what holds of coordinates, sizes and arguments |
 //! | [`pairs`] | questions about two threads |
+//! | [`phases`] | what mbarrier objects order |
 //! | [`integers`], [`words`] | questions as SMT-LIB: without overflow, or as machines compute |
 //! | [`solver`] | the solver |
 //! | [`mod@decide`] | answers about a kernel |
@@ -20,7 +22,10 @@ pub mod integers;
 pub mod launch;
 mod layout;
 mod loops;
+pub mod memory;
+pub mod objects;
 pub mod pairs;
+pub mod phases;
 pub mod replay;
 pub mod solver;
 pub mod term;

@@ -23,6 +23,9 @@ use crate::term::{Level, Node, Origin, Symbol, Term, range_of};
 /// How many iterations a loop may have.
 const MOST: i128 = (1 << 31) - 1;
 
+/// The most stages of a ring whose rounds are counted.
+const MOST_STAGES: i64 = 64;
+
 /// A loop, with what its first run showed.
 struct Shape {
     entry: State,
@@ -44,13 +47,18 @@ impl Exec<'_> {
         &mut self,
         header: usize,
         end: usize,
-        entry: State,
+        mut entry: State,
         pending: &mut BTreeMap<usize, State>,
     ) {
+        self.forget(header, end, &mut entry);
+        if self.waits(header, end, &entry, pending) {
+            return;
+        }
         let shape = self.shape(header, end, entry);
         let head = self.head(&shape);
         let mut inside = BTreeMap::from([(header, head.clone())]);
         self.outer.push(shape.iteration);
+        self.heads.push(head.guard);
         let before = self.found.barriers.len();
         let back = self.range(header..end + 1, &mut inside, Some(header));
         // Threads that come to a barrier together have to come to its iteration together.
@@ -64,6 +72,7 @@ impl Exec<'_> {
             self.comes(header, among, orders, &head);
         }
         self.outer.pop();
+        self.heads.pop();
         if let Some(back) = back {
             self.growths(&shape, &head, &back);
         }
@@ -80,12 +89,15 @@ impl Exec<'_> {
             let mut facts: Vec<Term> = exit.facts.into_iter().map(|t| put(self, t)).collect();
             facts.push(ended);
             let regs = exit.regs.into_iter().map(|t| put(self, t)).collect();
+            let cells = exit.cells.into_iter();
+            let cells = cells.map(|(cell, t)| (cell, put(self, t))).collect();
             let within = shape.entry.within.clone();
             let state = State {
                 guard,
                 facts,
                 within,
                 regs,
+                cells,
             };
             self.leave_for(pending, target, state);
         }
@@ -212,6 +224,14 @@ impl Exec<'_> {
         let mut open = Vec::new();
         for (n, symbol) in shape.changing.clone() {
             match self.closed(shape, symbol, shape.entry.regs[n], after[n]) {
+                Some(closed) => {
+                    shape.closed.insert(symbol, closed);
+                }
+                None => open.push((n, symbol)),
+            }
+        }
+        for (n, symbol) in std::mem::take(&mut open) {
+            match self.turned(shape, symbol, shape.entry.regs[n], after[n]) {
                 Some(closed) => {
                     shape.closed.insert(symbol, closed);
                 }
@@ -388,6 +408,86 @@ impl Exec<'_> {
         let sum = self.terms.plus(from, sum);
         let value = self.terms.bin(BinOp::Rem, Ty::WORD, sum, size);
         Some(self.terms.cast(ty, value))
+    }
+
+    /// A value that changes to another one and back, once in each round of a ring, as a phase does:
+    /// `if (++stage == n) { stage = 0; phase ^= 1; }`.
+    fn turned(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Option<Term> {
+        let Node::Ite(cond, a, b) = *self.terms.node(after) else {
+            return None;
+        };
+        // A conversion keeps a value that fits each type.
+        let is_it = |exec: &Self, t: Term| match *exec.terms.node(t) {
+            Node::Cast(ty, inner) => ty.bits >= 32 && inner == symbol,
+            _ => t == symbol,
+        };
+        let (cond, turned) = match is_it(self, b) {
+            true => (cond, a),
+            false if is_it(self, a) => (self.terms.not(cond), b),
+            false => return None,
+        };
+        let (op, ty, by) = match *self.terms.node(turned) {
+            Node::Bin(BinOp::Xor, ty, x, by) if is_it(self, x) => (BinOp::Xor, ty, by),
+            Node::Bin(op @ (BinOp::Xor | BinOp::Sub), ty, by, x) if is_it(self, x) => (op, ty, by),
+            _ => return None,
+        };
+        self.terms.constant(by)?;
+        let turned = self.terms.bin(op, ty, by, from);
+        for t in [from, turned] {
+            let most = range_of(Ty::S32).1;
+            let value = i128::from(self.terms.constant(t)?);
+            { (0..=most).contains(&value) }.then_some(())?;
+        }
+        let (size, turn) = self.turn(shape, cond)?;
+        // How often it has changed before an iteration.
+        let behind = self.terms.int(size - 1 - turn);
+        let sum = self.terms.plus(shape.iteration, behind);
+        let size = self.terms.int(size);
+        let turns = self.terms.bin(BinOp::Div, Ty::WORD, sum, size);
+        Some(self.every_other(turns, from, turned))
+    }
+
+    /// The number of iterations in a round of a ring, and the one in which a condition about its
+    /// stage holds; `None`: the condition is no such one.
+    fn turn(&mut self, shape: &Shape, cond: Term) -> Option<(i64, i64)> {
+        let [(stage, _)] = self.terms.symbols_in(&[cond])[..] else {
+            return None;
+        };
+        let mut closed = *shape.closed.get(&stage)?;
+        while let Node::Cast(_, inner) = *self.terms.node(closed) {
+            closed = inner;
+        }
+        let Node::Bin(BinOp::Rem, _, sum, size) = *self.terms.node(closed) else {
+            return None;
+        };
+        let size = self
+            .terms
+            .constant(size)
+            .filter(|n| (1..=MOST_STAGES).contains(n))?;
+        let k = shape.iteration;
+        let is_count = match *self.terms.node(sum) {
+            Node::Bin(BinOp::Add, _, a, b) => {
+                let is_start = |t: Term| self.terms.constant(t).is_some();
+                (a == k && is_start(b)) || (b == k && is_start(a))
+            }
+            _ => sum == k,
+        };
+        let mut turns = Vec::new();
+        for n in 0..if is_count { size } else { return None } {
+            let n_term = self.terms.int(n);
+            let stage_then = self
+                .terms
+                .replace(shape.closed[&stage], &FxHashMap::from_iter([(k, n_term)]));
+            let by = FxHashMap::from_iter([(stage, stage_then)]);
+            let then = self.terms.replace(cond, &by);
+            if self.terms.constant(then)? != 0 {
+                turns.push(n);
+            }
+        }
+        match turns[..] {
+            [turn] => Some((size, turn)),
+            _ => None,
+        }
     }
 
     /// The first value in even iterations, the second one in odd ones.

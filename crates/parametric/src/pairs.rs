@@ -18,6 +18,7 @@
 //!   it is in no barrier interval, and may race with its own thread.
 //! - *Synchronizes by barrier*: what comes before a barrier of a block happens before what comes
 //!   behind it, in memory that the barrier orders.
+//! - *Synchronizes by mbarrier*: [`crate::phases`] has the argument.
 
 use program::{Dialect, Scope};
 use rustc_hash::FxHashMap;
@@ -25,6 +26,8 @@ use rustc_hash::FxHashMap;
 use crate::decide::Run;
 use crate::exec::{AccessAt, Among, BarrierAt, Behaviour, Does, ExitAt};
 use crate::launch::Setting;
+use crate::memory::Ticket;
+use crate::phases::Handover;
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms};
 
 use program::{CmpOp, Space, Ty};
@@ -189,19 +192,21 @@ impl Renaming {
 }
 
 /// What two threads have in common, and what they do not.
-struct Two<'a> {
-    terms: &'a mut Terms,
+pub(crate) struct Two<'a> {
+    pub(crate) terms: &'a mut Terms,
     setting: &'a Setting,
     behaviour: &'a Behaviour,
+    handovers: &'a [Handover],
     sides: &'a mut [Renaming; 2],
 }
 
 impl<'a> Two<'a> {
-    fn new(run: &'a mut Run, together: Together) -> Two<'a> {
+    pub(crate) fn new(run: &'a mut Run, together: Together) -> Two<'a> {
         Two {
             terms: &mut run.terms,
             setting: &run.setting,
             behaviour: &run.behaviour,
+            handovers: &run.handovers,
             sides: match together {
                 Together::Thread => &mut run.sides.thread,
                 Together::Block => &mut run.sides.block,
@@ -210,12 +215,19 @@ impl<'a> Two<'a> {
         }
     }
 
-    fn of(&mut self, which: usize, t: Term) -> Term {
+    /// A value of one of the threads.
+    pub(crate) fn of(&mut self, which: usize, t: Term) -> Term {
         self.sides[which].of(self.terms, t)
     }
 
+    /// The condition that a value of the first thread is one of the second.
+    pub(crate) fn are_equal(&mut self, [a, b]: [Term; 2]) -> Term {
+        let (a, b) = (self.of(0, a), self.of(1, b));
+        self.terms.cmp(CmpOp::Eq, Ty::WORD, a, b)
+    }
+
     /// That the threads are different ones, and in one block or in two.
-    fn apart(&mut self) -> Vec<Term> {
+    pub(crate) fn apart(&mut self) -> Vec<Term> {
         let mut all = self.setting.facts.clone();
         for which in 0..2 {
             for t in &self.setting.of_thread {
@@ -269,7 +281,42 @@ impl<'a> Two<'a> {
                 ways.push(self.last(which, access, exit, intervals));
             }
         }
-        self.terms.or(ways)
+        let mut all = vec![self.terms.or(ways)];
+        for (which, own, other) in [(0, a, b), (1, b, a)] {
+            for handover in self.handovers {
+                let handed = self.handed_over(which, (own, other), handover);
+                all.push(self.terms.not(handed));
+            }
+        }
+        self.terms.and(all)
+    }
+
+    /// The condition that the access of a thread comes before an arrival of it, which a wait has
+    /// seen before the access of the other thread.
+    fn handed_over(
+        &mut self,
+        which: usize,
+        (own, other): (&AccessAt, &AccessAt),
+        handover: &Handover,
+    ) -> Term {
+        let (arrival, wait) = (&handover.arrival, &handover.wait);
+        let is_before =
+            own.order < arrival.order && own.iterations.starts_with(&arrival.iterations);
+        let is_behind = wait.order < other.order && other.iterations.starts_with(&wait.iterations);
+        if !is_before || !is_behind {
+            return self.terms.int(0);
+        }
+        let arrives = self.of(which, arrival.guard);
+        let waits = self.of(1 - which, wait.guard);
+        let objects = [
+            self.of(which, arrival.offset),
+            self.of(1 - which, wait.offset),
+        ];
+        let same = self.terms.cmp(CmpOp::Eq, Ty::WORD, objects[0], objects[1]);
+        let number = self.of(which, handover.number);
+        let complete = self.of(1 - which, handover.complete);
+        let seen = self.terms.cmp(CmpOp::Lt, Ty::WORD, number, complete);
+        self.terms.and(vec![arrives, waits, same, seen])
     }
 
     /// The condition that no barrier of a warp comes between two accesses: the threads have passed
@@ -374,6 +421,62 @@ impl<'a> Two<'a> {
         earlier
     }
 
+    /// What holds of the tickets of both threads that conditions speak of: where both add to one
+    /// place, they read values that are apart.
+    fn tickets(&mut self, conditions: &[Term]) -> Vec<Term> {
+        let together = self.sides[0].together;
+        if together == Together::Thread || self.behaviour.tickets.is_empty() {
+            return Vec::new();
+        }
+        let symbols = self.terms.symbols_in(conditions);
+        let speaks = |t: Term| symbols.iter().any(|(symbol, _)| *symbol == t);
+        let mut all = Vec::new();
+        let behaviour = self.behaviour;
+        for first in &behaviour.tickets {
+            for second in behaviour
+                .tickets
+                .iter()
+                .filter(|t| t.object == first.object)
+            {
+                let values = [self.of(0, first.value), self.of(1, second.value)];
+                if values.iter().all(|value| speaks(*value)) {
+                    all.extend(self.are_apart([first, second], values, together));
+                }
+            }
+        }
+        // A counter that wraps around would give a number twice.
+        self.terms.may_overflow |= !all.is_empty();
+        all
+    }
+
+    fn are_apart(
+        &mut self,
+        [first, second]: [&Ticket; 2],
+        [x, y]: [Term; 2],
+        together: Together,
+    ) -> Option<Term> {
+        if first.is_shared && together == Together::Grid {
+            return None;
+        }
+        let mut both = vec![
+            self.of(0, first.guard),
+            self.of(1, second.guard),
+            self.are_equal([first.offset, second.offset]),
+        ];
+        match (first.interval, second.interval) {
+            (None, None) => {}
+            (Some(p), Some(q)) if together == Together::Block => both.push(self.are_equal([p, q])),
+            _ => return None,
+        }
+        let (by, to) = (self.of(0, first.by), self.of(1, second.by));
+        let (behind_x, behind_y) = (self.terms.plus(x, by), self.terms.plus(y, to));
+        let before = self.terms.cmp(CmpOp::Le, Ty::WORD, behind_x, y);
+        let behind = self.terms.cmp(CmpOp::Le, Ty::WORD, behind_y, x);
+        let both = self.terms.and(both);
+        let not = self.terms.not(both);
+        Some(self.terms.or(vec![not, before, behind]))
+    }
+
     fn places(&mut self) -> [Vec<(String, Term)>; 2] {
         let places = self.setting.places.clone();
         [0, 1].map(|which| {
@@ -419,6 +522,8 @@ pub(crate) fn race(run: &mut Run, (a, b): (&AccessAt, &AccessAt), together: Toge
     let roots: Vec<Term> = intervals.iter().flatten().copied().collect();
     common.extend(grown(two.terms, two.behaviour, &roots));
     conditions.extend(&common);
+    let of_tickets = two.tickets(&conditions);
+    conditions.extend(of_tickets);
     Question {
         conditions,
         common,

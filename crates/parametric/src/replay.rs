@@ -128,7 +128,7 @@ pub(crate) fn replay(
         if Instant::now() > end {
             return Replayed::Unknown("time ran out before all small launches were tried".into());
         }
-        let Ok(mut run) = run(kernel.form, sizes) else {
+        let Ok(mut run) = run(kernel.form, sizes, true) else {
             continue;
         };
         let meeting = SMALL
@@ -182,7 +182,7 @@ fn two_threads(
     if property != Property::Race || sizes.block.contains(&None) || is_one {
         return None;
     }
-    let mut run = run(kernel.form, sizes).ok()?;
+    let mut run = run(kernel.form, sizes, true).ok()?;
     for most in [3, 70, 1024] {
         let meeting = meeting(kernel, &mut run, property, apart, (Some(most), None));
         let Some(meeting) = meeting else { continue };

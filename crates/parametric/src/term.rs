@@ -291,6 +291,10 @@ impl Terms {
                 return self.int(0);
             }
             (BinOp::Sub | BinOp::Xor, None, None) if a == b => return self.int(0),
+            // All bits of a number change.
+            (BinOp::Xor, _, Some(mask)) if self.is_below(a, mask) => {
+                return self.bin(BinOp::Sub, ty, b, a);
+            }
             (BinOp::And, _, Some(mask)) if mask > 0 && mask < 1 << self.zeros(a) => {
                 return self.int(0);
             }
@@ -305,6 +309,12 @@ impl Terms {
             return self.bin(BinOp::Add, ty, inner, sum);
         }
         self.add(Node::Bin(op, ty, a, b))
+    }
+
+    /// Whether a mask of lowest bits has all bits of a term.
+    fn is_below(&self, t: Term, mask: i64) -> bool {
+        let (least, most) = self.range(t);
+        mask > 0 && mask & (mask + 1) == 0 && least >= 0 && most <= i128::from(mask)
     }
 
     /// How many of the lowest bits of a term are seen to be 0.

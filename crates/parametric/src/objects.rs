@@ -1,0 +1,372 @@
+//! Runs a thread's operations on mbarrier objects: arrivals, and loops that wait for a phase.
+//!
+//! # Invariants
+//! - A loop that does nothing but to test a phase until it is complete is one operation: it waits.
+//! - An operation that is not recognized is [`ObjectRole::Other`]: its object orders nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use program::tags::Tag;
+use program::{Access, BinOp, CmpOp, Expr, Instr, LocId, Op, RegId, Scope, Update};
+
+use crate::exec::{Does, Exec, State};
+use crate::solver::{Said, Wanted, ask};
+use crate::term::Term;
+use crate::words;
+
+/// The time for the question whether a loop ends only behind a complete phase.
+const QUESTION: Duration = Duration::from_secs(1);
+
+/// An operation of a thread on an mbarrier object.
+#[derive(Clone, Debug)]
+pub struct ObjectOp {
+    /// The condition under which it happens.
+    pub guard: Term,
+    /// The condition under which its iteration begins.
+    pub head: Term,
+    /// What holds of the symbols that it speaks of.
+    pub facts: Vec<Term>,
+    /// The object, or the array of objects.
+    pub object: LocId,
+    /// The number of bytes behind its beginning.
+    pub offset: Term,
+    /// Its effect.
+    pub role: ObjectRole,
+    /// Whether it releases, if it is an arrival, or acquires, if it waits.
+    pub synchronizes: bool,
+    /// The iterations in which it is, outermost first.
+    pub iterations: Vec<Term>,
+    /// Its place in the order in which the code is gone through.
+    pub order: usize,
+}
+
+/// The effect of an operation on an mbarrier object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectRole {
+    /// It makes the object, with so many arrivals in a phase.
+    Init(Term),
+    /// It arrives once.
+    Arrive,
+    /// It waits for the phase of a parity.
+    Wait(Term),
+    /// It does something else.
+    Other,
+}
+
+/// Whether a micro-op is an operation that a thread itself performs on an mbarrier object.
+pub(crate) fn is_of_object(op: &Op) -> bool {
+    matches!(op, Op::Rmw { .. }) && op.has(Tag::Mbarrier) && !op.has(Tag::Asynchronous)
+}
+
+/// Whether a micro-op says that an operation breaks its precondition. The thread ends behind it.
+fn is_misuse(op: &Op) -> bool {
+    matches!(op, Op::Mark { mark, .. } if mark.tags.has(Tag::Misuse))
+}
+
+/// A test of a phase.
+#[derive(Clone, Debug)]
+pub(crate) struct PhaseTest {
+    /// The condition under which it finds the phase complete.
+    passes: Term,
+    /// What it notes as a wait.
+    ops: Vec<ObjectOp>,
+}
+
+impl Exec<'_> {
+    /// Whether a branch goes over the end of a thread that breaks a precondition of an operation on
+    /// an mbarrier object.
+    pub(crate) fn is_precondition(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|before| &self.code[before].op);
+        let behind = self.code.get(at + 1).map(|instr| &instr.op);
+        before.is_some_and(is_of_object) && behind.is_some_and(is_misuse)
+    }
+
+    /// Runs an operation on an mbarrier object.
+    pub(crate) fn of_object(&mut self, at: usize, state: &mut State) {
+        let code = self.code;
+        let Op::Rmw {
+            dst,
+            addr,
+            update,
+            write,
+            ..
+        } = &code[at].op
+        else {
+            return;
+        };
+        // All operations on an object are atomic, whatever their scopes.
+        let scope = write
+            .scope
+            .map_or(Scope::Cta, |scope| scope.max(Scope::Cta));
+        let whole = Access {
+            scope: Some(scope),
+            ..write.clone()
+        };
+        let old = self.access(at, state, addr, Does::Updates, &whole);
+        if let Some(dst) = dst {
+            state.regs[usize::from(dst.0)] = old;
+        }
+        let Update::When { cond, new } = update else {
+            return;
+        };
+        let role = self.role(at, state, write, (cond, new));
+        let order = match role {
+            ObjectRole::Wait(_) => Tag::Acquire,
+            _ => Tag::Release,
+        };
+        let synchronizes = write.tags.has(order);
+        let ops = self.object_ops(at, state, (addr, role, synchronizes));
+        if write.tags.has(Tag::MbarrierWait) {
+            let passes = self.eval(at, cond, state);
+            let passes = self.terms.truth(passes);
+            self.phase_test = Some(PhaseTest { passes, ops });
+        } else if self.recording {
+            self.found.objects.extend(ops);
+        }
+    }
+
+    fn role(
+        &mut self,
+        at: usize,
+        state: &State,
+        write: &Access,
+        (cond, new): (&Expr, &Expr),
+    ) -> ObjectRole {
+        let tags = &write.tags;
+        if tags.has(Tag::MbarrierWait) {
+            let parity = parity_awaited(cond).map(|parity| self.eval(at, parity, state));
+            return parity.map_or(ObjectRole::Other, ObjectRole::Wait);
+        }
+        if tags.has(Tag::MbarrierInit) {
+            let count = count_made(new).map(|count| self.eval(at, count, state));
+            return count.map_or(ObjectRole::Other, ObjectRole::Init);
+        }
+        let count = arrivals(new).map(|count| self.eval(at, count, state));
+        let count = count.and_then(|count| self.terms.constant(count));
+        match tags.has(Tag::MbarrierArrive) && count == Some(1) {
+            true => ObjectRole::Arrive,
+            false => ObjectRole::Other,
+        }
+    }
+
+    /// The operation on each of the objects that its address may be of.
+    fn object_ops(
+        &mut self,
+        at: usize,
+        state: &State,
+        (addr, role, synchronizes): (&Expr, ObjectRole, bool),
+    ) -> Vec<ObjectOp> {
+        let address = self.eval(at, addr, state);
+        let head = self.heads.last().copied();
+        let head = head.unwrap_or_else(|| self.terms.int(1));
+        let places = self.places(address).unwrap_or_default();
+        let is_one = places.len() == 1;
+        let one = |exec: &mut Self, (cond, object, offset): (Term, LocId, Term)| ObjectOp {
+            guard: exec.terms.and(vec![state.guard, cond]),
+            head,
+            facts: [&state.facts[..], &state.within].concat(),
+            object,
+            offset,
+            role: if is_one { role } else { ObjectRole::Other },
+            synchronizes,
+            iterations: exec.outer.clone(),
+            order: at,
+        };
+        places.into_iter().map(|place| one(self, place)).collect()
+    }
+
+    /// Runs a loop that only waits for a phase; whether it is such a loop. The thread leaves the loop
+    /// with what its last test found.
+    pub(crate) fn waits(
+        &mut self,
+        header: usize,
+        end: usize,
+        entry: &State,
+        pending: &mut BTreeMap<usize, State>,
+    ) -> bool {
+        if !tests_alone(&self.code[header..=end], header) {
+            return false;
+        }
+        let recording = std::mem::replace(&mut self.recording, false);
+        let ended = self.one_test(header, end, entry);
+        self.recording = recording;
+        if !ended.is_some_and(|(_, state, test)| self.passes(entry, &state, &test)) {
+            return false;
+        }
+        let Some((target, state, test)) = self.one_test(header, end, entry) else {
+            return false;
+        };
+        if self.recording {
+            self.found.objects.extend(test.ops);
+        }
+        let guard = entry.guard;
+        self.leave_for(pending, target, State { guard, ..state });
+        true
+    }
+
+    /// Where a thread leaves such a loop behind its first test.
+    fn one_test(
+        &mut self,
+        header: usize,
+        end: usize,
+        entry: &State,
+    ) -> Option<(usize, State, PhaseTest)> {
+        let mut inside = BTreeMap::from([(header, entry.clone())]);
+        self.range(header..end + 1, &mut inside, Some(header))?;
+        let test = self.phase_test.take()?;
+        let (target, state) = inside.pop_first()?;
+        inside.is_empty().then_some((target, state, test))
+    }
+
+    /// Whether a thread leaves the loop only where the phase is complete.
+    fn passes(&mut self, entry: &State, state: &State, test: &PhaseTest) -> bool {
+        let not = self.terms.not(test.passes);
+        let text = words::question(self.terms, &[entry.guard, state.guard, not]);
+        ask(&text, QUESTION, Wanted::Nothing) == Said::No
+    }
+}
+
+/// Whether code tests the phase of one object, and carries nothing from one iteration to the next.
+fn tests_alone(code: &[Instr], header: usize) -> bool {
+    let is_test = |op: &Op| match op {
+        Op::Rmw { write, .. } => is_of_object(op) && write.tags.has(Tag::MbarrierWait),
+        _ => false,
+    };
+    let is_plain = |op: &Op| matches!(op, Op::Assign { .. } | Op::Branch { .. }) || is_misuse(op);
+    if code.iter().filter(|i| is_test(&i.op)).count() != 1
+        || !code.iter().all(|i| is_test(&i.op) || is_plain(&i.op))
+    {
+        return false;
+    }
+    // A branch that goes over an assignment would leave a value of an earlier iteration.
+    let goes_over = |(at, instr): (usize, &Instr)| {
+        let target = instr.op.target().unwrap_or(0).saturating_sub(header);
+        let over = code.get(at + 1..target.min(code.len())).unwrap_or_default();
+        target < code.len() && over.iter().any(|i| i.op.defines().is_some())
+    };
+    if code.iter().enumerate().any(goes_over) {
+        return false;
+    }
+    let assigned: Vec<RegId> = code.iter().filter_map(|i| i.op.defines()).collect();
+    let mut known: Vec<RegId> = Vec::new();
+    for instr in code {
+        // An operation may read the value that it has just read from memory.
+        let own = instr.op.defines();
+        let mut is_known = true;
+        for e in instr.op.operands().as_slice() {
+            e.registers(&mut |r| {
+                let is_own = is_test(&instr.op) && own == Some(r);
+                is_known &= is_own || known.contains(&r) || !assigned.contains(&r);
+            });
+        }
+        if !is_known {
+            return false;
+        }
+        known.extend(own);
+    }
+    true
+}
+
+/// The count of an object that an operation makes; `None`: the operation makes no object. `new` is
+/// the word after it.
+fn count_made(new: &Expr) -> Option<&Expr> {
+    let (_, fields) = sum(new)?;
+    let (fields, _) = sum(fields)?;
+    match fields {
+        Expr::Bin(BinOp::Mul, _, count, _) => match &**count {
+            Expr::Bin(BinOp::And, _, count, _) => Some(count),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The number of arrivals of an operation that leaves the arrivals of later phases as they are;
+/// `None`: it is another operation. `new` is the word after it.
+fn arrivals(new: &Expr) -> Option<&Expr> {
+    let Expr::Select(_, _, arrived) = new else {
+        return None;
+    };
+    let Expr::Bin(BinOp::Sub, _, before, count) = &**arrived else {
+        return None;
+    };
+    let is_old = |word: &Expr| matches!(word, Expr::Reg(_));
+    match sum(before) {
+        // It expects more bytes.
+        Some((old, _)) => is_old(old),
+        None => is_old(before),
+    }
+    .then_some(count)
+}
+
+/// The parity of the phase that a wait needs to be complete; `None`: the wait has a token. `passes`
+/// is the condition under which it passes.
+fn parity_awaited(passes: &Expr) -> Option<&Expr> {
+    let Expr::Bin(BinOp::And, _, complete, _) = passes else {
+        return None;
+    };
+    let Expr::Bin(BinOp::And, _, _, passed) = &**complete else {
+        return None;
+    };
+    match &**passed {
+        Expr::Cmp(CmpOp::Ne, _, _, parity) => Some(parity),
+        _ => None,
+    }
+}
+
+/// The two summands of a sum.
+fn sum(e: &Expr) -> Option<(&Expr, &Expr)> {
+    match e {
+        Expr::Bin(BinOp::Add, _, a, b) => Some((a, b)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use program::mbarrier as object;
+
+    #[test]
+    fn operations_are_recognized() {
+        let word = || Expr::Reg(RegId(0));
+        let is = |found: Option<&Expr>, n: i64| matches!(found, Some(Expr::Const(v)) if *v == n);
+        assert!(is(count_made(&object::init(word(), Expr::Const(6))), 6));
+        assert!(is(
+            arrivals(&object::settled(object::arrive(word(), Expr::Const(2)))),
+            2
+        ));
+        let with_bytes = object::settled(object::arrive(
+            object::expect(word(), Expr::Const(16), 1),
+            Expr::Const(1),
+        ));
+        assert!(is(arrivals(&with_bytes), 1));
+        let passes = object::both(
+            object::both(
+                object::live(word()),
+                object::has_passed_parity(word(), Expr::Const(1)),
+            ),
+            object::live(word()),
+        );
+        assert!(is(parity_awaited(&passes), 1));
+        let leaves = object::settled(object::arrive(
+            object::drop(word(), Expr::Const(1)),
+            Expr::Const(1),
+        ));
+        let bytes = object::settled(object::expect(word(), Expr::Const(16), 1));
+        let token = object::both(
+            object::both(
+                object::live(word()),
+                object::has_passed(word(), Expr::Const(1)),
+            ),
+            object::live(word()),
+        );
+        for new in [&leaves, &bytes, &object::inval(word())] {
+            assert!(arrivals(new).is_none() && count_made(new).is_none());
+        }
+        assert!(count_made(&object::settled(object::arrive(word(), Expr::Const(1)))).is_none());
+        assert!(arrivals(&object::init(word(), Expr::Const(6))).is_none());
+        assert!(parity_awaited(&token).is_none());
+    }
+}

@@ -1,0 +1,143 @@
+//! Values of reads: tickets of atomic additions, memory of one thread, and what threads of a block
+//! read alike in one barrier interval.
+#![cfg(feature = "z3")]
+
+mod common;
+
+use common::{asked, kernel, never, races, without};
+use parametric::{Answer, Property, Proved};
+
+const MEMORY: &str = "a = { type = \"int\", size = 4096 }
+r = { type = \"int\", size = 4096 }
+c = { type = \"int\" }";
+
+fn cuda(launch: &str, code: &str) -> String {
+    kernel("cuda", MEMORY, launch, code)
+}
+
+const TWO: &str = "grid = 2\nblock = 2\nregs = { n = 4 }";
+const BLOCK: &str = "grid = 1\nblock = 4\nregs = { n = 4 }";
+
+#[test]
+fn tickets_are_places_of_their_own() {
+    let own = "int n;\nint at = atomicAdd(&c, 1);\nr[at] = threadIdx.x;";
+    never(&cuda(TWO, own), true, Proved::EveryLaunch);
+    // A ticket of a block is not one of the grid, and a sum of nothing is no ticket.
+    races(
+        &cuda(TWO, &own.replace("atomicAdd", "atomicAdd_block")),
+        true,
+    );
+    races(&cuda(TWO, &own.replace("1)", "0)")), true);
+    races(&cuda(TWO, &own.replace("r[at]", "r[at / 2]")), true);
+}
+
+#[test]
+fn tickets_of_several_places() {
+    let own = "int n;\nint at = atomicAdd(&c, 4);\nfor (int i = 0; i < 4; i++) r[at + i] = i;";
+    never(&cuda(TWO, own), true, Proved::EveryLaunch);
+    races(&cuda(TWO, &own.replace("i < 4", "i < 5")), true);
+}
+
+#[test]
+fn a_counter_that_is_set_back() {
+    let own = "__shared__ int count, out[64];
+int n;
+for (int i = 0; i < n; i++) {
+  if (threadIdx.x == 0) count = 0;
+  __syncthreads();
+  int at = atomicAdd(&count, 1);
+  out[at] = i;
+  __syncthreads();
+}";
+    never(&cuda(BLOCK, own), true, Proved::EveryLaunch);
+    races(&cuda(BLOCK, &without(own, "__syncthreads();", 1)), false);
+    // Set back in between, it gives a number twice.
+    let twice = "__shared__ int count;
+int n;
+if (threadIdx.x == 0) count = 0;
+__syncthreads();
+int at = atomicAdd(&count, 1);
+__syncthreads();
+if (threadIdx.x == 0) count = 0;
+__syncthreads();
+int other = atomicAdd(&count, 1);
+if (threadIdx.x == 0) r[at] = 1;
+if (threadIdx.x == 1) r[other] = 1;";
+    races(&cuda(BLOCK, twice), false);
+}
+
+#[test]
+fn memory_of_one_thread() {
+    let own = "int n;
+int at[2];
+at[0] = threadIdx.x;
+at[1] = 7;
+int *p = &at[0];
+a[*p] = 1;";
+    never(&cuda(BLOCK, own), false, Proved::EveryContent);
+    races(&cuda(BLOCK, &own.replace("&at[0]", "&at[1]")), false);
+    let looped = "int n;
+int at[2];
+at[0] = threadIdx.x;
+for (int i = 0; i < 3; i++) { int *p = &at[0]; *p = *p / 2; }
+a[at[0]] = 1;";
+    races(&cuda(BLOCK, looped), false);
+}
+
+#[test]
+fn a_block_reads_one_value() {
+    let uniform = "__shared__ int flag;
+int n;
+if (threadIdx.x == 0) flag = a[blockIdx.x];
+__syncthreads();
+if (flag == 3) __syncthreads();
+r[blockIdx.x * blockDim.x + threadIdx.x] = flag;";
+    never(&cuda(BLOCK, uniform), true, Proved::EveryLaunch);
+    // Each thread reads a flag of its own.
+    let own = "__shared__ int flag[4];
+int n;
+flag[threadIdx.x] = threadIdx.x;
+__syncthreads();
+if (flag[threadIdx.x] == 3) __syncthreads();
+r[threadIdx.x] = 1;";
+    assert!(parts(&cuda(BLOCK, own)));
+    // A thread writes while another one reads.
+    let racy = "__shared__ int flag;
+int n;
+if (threadIdx.x == 0) flag = 0;
+__syncthreads();
+if (threadIdx.x == 1) flag = 3;
+if (flag == 3) __syncthreads();
+r[threadIdx.x] = 1;";
+    assert!(!is_uniform(&cuda(BLOCK, racy)));
+}
+
+#[test]
+fn other_synchronization_changes_values() {
+    // An exchange hands the flag from thread to thread in one interval.
+    let handed = "__shared__ int flag;
+int n;
+if (threadIdx.x == 0) flag = 0;
+__syncthreads();
+if (threadIdx.x == 1) { flag = 3; __threadfence_block(); atomicExch(&c, 1); }
+if (threadIdx.x == 0 || atomicAdd(&c, 0) == 1) {
+  __threadfence_block();
+  if (flag == 3) __syncthreads();
+}
+r[threadIdx.x] = 1;";
+    assert!(!is_uniform(&cuda(BLOCK, handed)));
+}
+
+fn parts(text: &str) -> bool {
+    matches!(
+        asked(text, Property::Divergence, false),
+        Answer::Happens { .. }
+    )
+}
+
+fn is_uniform(text: &str) -> bool {
+    matches!(
+        asked(text, Property::Divergence, false),
+        Answer::Never { .. }
+    )
+}
