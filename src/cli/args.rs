@@ -299,12 +299,19 @@ pub(super) struct QuestionArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct SelectArgs {
     /// Only what EXPR lets through, as in 'model = ptx and (tag = mp or name ~ ^MP) and not verdict
-    /// = undecided'
+    /// = undecided'; a word alone is a part of the name
     #[arg(long, value_name = "EXPR")]
     pub(super) filter: Option<String>,
     /// Only the M-th of N parts, as in hash:1/4
     #[arg(long, value_name = "hash:M/N", value_parser = Partition::parse)]
     pub(super) partition: Option<Partition>,
+    /// Only tests in files that differ from a commit, or that git does not know
+    /// [default: the last commit]
+    #[arg(long, value_name = "REV", num_args = 0..=1, require_equals = true, default_missing_value = "HEAD")]
+    pub(super) changed: Option<String>,
+    /// Show the tests and their questions, and decide nothing
+    #[arg(long)]
+    pub(super) list: bool,
     /// What to do if no test matches, as in an empty part: pass, or fail with exit code 4
     #[arg(long, value_enum, value_name = "WHAT", default_value = "fail")]
     pub(super) no_tests: NoTests,

@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::args::{CheckArgs, Deny, FormatArg, LaunchArg, PicturesArg};
+use super::args::{CheckArgs, Deny, FormatArg, PicturesArg};
 use super::blessing::{self, Edit};
 use super::cache::{self, Cache};
 use super::decide::{self, Decided};
-use super::every_launch;
+use super::every_launch::LaunchRun;
 use super::exit;
 use super::failed::Record;
-use super::plan::{self, Unit};
+use super::plan::{self, Asked, Unit};
 use super::run::Run;
 use super::select::Selection;
 use super::settings::Settings;
@@ -23,16 +23,6 @@ use report::{AnswerLine, ReportSubject, counted};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
-    if let Some(launch) = args.sources.unknown() {
-        if !parametric::solver::IS_THERE {
-            terminal.diagnose(&every_launch::without_solver());
-            return exit::INVALID;
-        }
-        return every_launch::check(args, launch, terminal);
-    }
-    if every_launch::is_too_large(args) {
-        return every_launch::check(args, LaunchArg::Given, terminal);
-    }
     let round = || check(args, terminal).unwrap_or_else(|code| code);
     if args.watch {
         watch::run(args, terminal, round)
@@ -69,6 +59,10 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         verbose: terminal.verbose,
         pictures,
     };
+    let mut launches = LaunchRun::new(args).map_err(|diagnostic| {
+        terminal.diagnose(&diagnostic);
+        exit::INVALID
+    })?;
     let mut selection = run.select(&args.select)?;
     let folder = cache::default_folder(args.cache_dir.as_deref());
     let keeps = !(args.no_cache || cache::is_off());
@@ -84,7 +78,14 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         rerun(&mut run, record.as_ref(), &mut selection);
     }
 
-    let files = run.load(&args.paths);
+    let files = match &mut launches {
+        None => run.load(&args.paths),
+        Some(launches) => {
+            let (files, diagnostics) = launches.load(args);
+            run.complain(&diagnostics);
+            files
+        }
+    };
     if args.question.models.is_empty() {
         run.of_runs = files
             .iter()
@@ -93,6 +94,9 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
             .count();
     }
     let questions = |test: &LitmusTest, model: &str| {
+        if let Some(launches) = &launches {
+            return launches.questions(test, model, args);
+        }
         let mut all = plan::expectations(
             test,
             model,
@@ -111,13 +115,21 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         });
         all
     };
-    let mut units = run.plan(&files, |test, model| Ok(questions(test, model)));
+    let models = match launches {
+        // Proofs need no expectation.
+        Some(_) => Asked::Dialect(&args.question.models),
+        None => Asked::Expected(&args.question.models),
+    };
+    let mut units = run.plan_for(&files, models, |test, model| Ok(questions(test, model)));
     selection.narrow_questions(&mut units, &run.settings);
     run.open(&units, false)?;
     let mut edits = Vec::new();
     let cache = run.cache.clone();
     let answers = |unit: &Unit<'_>, settings: &Settings| {
-        let mut decided = decide::kept(unit, settings, cache.as_deref());
+        let mut decided = match &launches {
+            Some(launches) => launches.answers(unit, settings),
+            None => decide::kept(unit, settings, cache.as_deref()),
+        };
         selection.mark(unit, &mut decided.results);
         decided
     };

@@ -111,12 +111,23 @@ pub(super) fn kept(
 }
 
 /// An answer, and how it was found.
-struct Timed {
+pub(super) struct Timed {
     /// `None`: the model has no such property.
     answer: Option<Answer>,
     ms: f64,
     /// The kernel with another launch than the unit's, which shows the answer.
     shown: Option<Box<LitmusTest>>,
+}
+
+impl Timed {
+    /// An answer to a question put at `start`, with the launch that shows it.
+    pub(super) fn new(answer: Answer, shown: Option<LitmusTest>, start: Instant) -> Timed {
+        Timed {
+            answer: Some(answer),
+            ms: milliseconds(start),
+            shown: shown.map(Box::new),
+        }
+    }
 }
 
 /// The answers to the questions of a unit.
@@ -128,7 +139,7 @@ struct Answers {
 
 /// The lines of answers with their times. `None`: the model has no such property, and no
 /// expectation names it.
-fn lines(
+pub(super) fn lines(
     unit: &Unit<'_>,
     settings: &Settings,
     answers: impl Iterator<Item = Timed>,

@@ -1,26 +1,26 @@
 //! `fencepost check --launch`: kernels of TOML tests, for every launch or for the one that they
 //! give, whatever its size. [`EveryLaunch`] does so for kernels of source files, beside the exact
 //! engines.
-//!
-//! One line a kernel and property, in the order of the paths.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::args::{CheckArgs, FormatArg, LaunchArg};
-use super::exit::Events;
+use super::args::{CheckArgs, LaunchArg};
+use super::decide::{self, Decided};
 use super::headers;
+use super::load::File;
 use super::paths;
-use super::plan::{Question, Unit};
+use super::plan::{self, Question, Unit};
 use super::seams;
 use super::settings::Settings;
-use super::terminal::Terminal;
-use diag::{Diagnostic, Severity, file};
+use diag::{Diagnostic, file};
 use front::litmus::form::{self, Form, forms};
 use front::litmus::{FileKind, MAX_THREADS, source};
 use parametric::decide::Apart;
 use parametric::{Answer, Kernel, Limits, Property, Sizes, decide_for};
 use program::Dialect;
 use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
+use report::AnswerLine;
 use verdict::{Change, Launches, Need, PARAMETRIC, Reach, Reason, Remedy, Verdict, Where};
 use why::Ask;
 
@@ -169,14 +169,24 @@ impl<'a> EveryLaunch<'a> {
     /// Looks for an execution of what a proof left open, in launches of the given size and smaller
     /// ones.
     pub(super) fn search(&self, ask: &Ask) -> (verdict::Answer, Option<LitmusTest>) {
-        let undecided =
-            |why: String, apart: Option<Box<Apart>>| (undecided(Open { why, apart }), None);
-        let form = match &self.form {
-            Ok(form) => form,
-            Err(why) => return undecided(why.clone(), None),
-        };
-        match self.decide(ask, given(self.test, form), self.time(SEARCH, 1), true) {
-            Err(open) => undecided(open.why, open.apart),
+        match &self.form {
+            Ok(form) => self.tried(ask, given(self.test, form), self.time(SEARCH, 1)),
+            Err(why) => {
+                let (why, apart) = (why.clone(), None);
+                (undecided(Open { why, apart }), None)
+            }
+        }
+    }
+
+    /// A proof for launches of some sizes, else an execution; with the execution, its test.
+    fn tried(
+        &self,
+        ask: &Ask,
+        sizes: Sizes,
+        time: Duration,
+    ) -> (verdict::Answer, Option<LitmusTest>) {
+        match self.decide(ask, sizes, time, true) {
+            Err(open) => (undecided(open), None),
             Ok(Answer::Never { proved, assumed }) => (never(ask, proved.launches(), assumed), None),
             Ok(Answer::Happens {
                 exact, test, apart, ..
@@ -205,7 +215,10 @@ impl<'a> EveryLaunch<'a> {
                 }
                 (answer, None)
             }
-            Ok(Answer::Undecided { reason, apart }) => undecided(reason, apart.map(Box::new)),
+            Ok(Answer::Undecided { reason, apart }) => {
+                let (why, apart) = (reason, apart.map(Box::new));
+                (undecided(Open { why, apart }), None)
+            }
         }
     }
 }
@@ -412,57 +425,146 @@ pub(super) fn answer(
     }
 }
 
-/// Answers about all kernels of the paths; returns the exit code.
-pub(super) fn check(args: &CheckArgs, launch: LaunchArg, terminal: &Terminal) -> u8 {
-    let mut diagnostics = Vec::new();
-    let found = paths::discover(&args.paths, &mut diagnostics);
-    let mut events = Events::default();
-    let mut text = String::new();
-    let jsonl = args.question.format == FormatArg::Jsonl;
-    for found in found {
-        let Some(path) = found.file else { continue };
-        let bytes = match file::read(&path, file::LARGEST) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                diagnostics.push(paths::unreadable(&path, &error));
-                continue;
-            }
+/// The kernels of a run that asks of launches of any size, or of one whatever its size.
+pub(super) struct LaunchRun {
+    launch: LaunchArg,
+    time: Duration,
+    /// By path and name of the test.
+    forms: BTreeMap<(String, String), Form>,
+}
+
+impl LaunchRun {
+    /// What a command line asks of launches; `None`: it is for the exact engines first. Errors: no
+    /// solver, or a question that is about one launch.
+    pub(super) fn new(args: &CheckArgs) -> Result<Option<LaunchRun>, Box<Diagnostic>> {
+        let launch = match args.sources.unknown() {
+            Some(_) if !parametric::solver::IS_THERE => return Err(Box::new(without_solver())),
+            Some(launch) => launch,
+            None if is_too_large(args) => LaunchArg::Given,
+            None => return Ok(None),
         };
-        let name = path.to_string_lossy();
-        let all = match kernels(&name, &bytes, args, &mut diagnostics) {
-            Ok(all) => all,
-            Err(errors) => {
-                diagnostics.extend(errors);
-                continue;
-            }
-        };
-        for FileKernel { form, source } in &all {
-            let kernel = Kernel {
-                form,
-                name: &name,
-                bytes: &bytes,
-                source: source.as_ref(),
-            };
-            let sizes = match (launch, source) {
-                (LaunchArg::Any, _) => Sizes::ANY,
-                (LaunchArg::Given, Some(test)) => given(test, form),
-                (LaunchArg::Given, None) => Sizes::given(form),
-            };
-            for property in properties(args) {
-                let answer = decide_for(kernel, property, sizes, &limits(args));
-                note(&mut events, &answer);
-                let line = match jsonl {
-                    true => object(&found.path, form, property, &answer),
-                    false => sentence(&found.path, form, property, &answer),
-                };
-                text.push_str(&line);
-                text.push('\n');
-            }
+        let is_other = |name: &&String| !OF_LAUNCHES.contains(&name.as_str());
+        if let Some(other) = args.property.iter().find(is_other) {
+            return Err(Box::new(of_one_launch(other)));
         }
+        let timeout = args.question.timeout.and_then(|t| t.0);
+        Ok(Some(LaunchRun {
+            launch,
+            time: timeout.unwrap_or(Limits::default().answer),
+            forms: BTreeMap::new(),
+        }))
     }
-    events.invalid |= diagnostics.iter().any(|d| d.severity == Severity::Error);
-    terminal.diagnose_all(&diagnostics);
-    terminal.printed(&text, events.code())
+
+    /// Reads the kernels of the paths, with their faults.
+    pub(super) fn load(&mut self, args: &CheckArgs) -> (Vec<File>, Vec<Diagnostic>) {
+        let mut diagnostics = Vec::new();
+        let mut files = Vec::new();
+        let found = paths::discover_with(&args.paths, &args.question.kernels, &mut diagnostics);
+        for found in found {
+            let Some(path) = found.file else { continue };
+            let bytes = match file::read(&path, file::LARGEST) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    diagnostics.push(paths::unreadable(&path, &error));
+                    continue;
+                }
+            };
+            let name = path.to_string_lossy();
+            let all = match kernels(&name, &bytes, args, &mut diagnostics) {
+                Ok(all) => all,
+                Err(errors) => {
+                    diagnostics.extend(errors);
+                    continue;
+                }
+            };
+            let mut tests = Vec::new();
+            for FileKernel { form, source } in all {
+                let test = source.unwrap_or_else(|| form.test.clone());
+                let key = (found.path.clone(), test.name.clone());
+                self.forms.insert(key, form);
+                tests.push(test);
+            }
+            files.push(File {
+                path: found.path,
+                below: found.below,
+                tests,
+            });
+        }
+        (files, diagnostics)
+    }
+
+    /// The questions about a kernel. An expectation is about the launch of its test.
+    pub(super) fn questions(
+        &self,
+        test: &LitmusTest,
+        model: &str,
+        args: &CheckArgs,
+    ) -> Vec<Question> {
+        let races = plan::expectations(test, model, true).into_iter();
+        let mut races: Vec<Question> = races.filter(|q| q.property() == RACE).collect();
+        for question in &mut races {
+            question.expected = question
+                .expected
+                .filter(|_| self.launch == LaunchArg::Given);
+        }
+        races.push(plan::of_barriers(test));
+        races.retain(|q| {
+            args.property.is_empty() || args.property.contains(&q.property().to_string())
+        });
+        races
+    }
+
+    /// Answers the questions of a unit.
+    pub(super) fn answers(&self, unit: &Unit<'_>, settings: &Settings) -> Decided<AnswerLine> {
+        let key = (unit.path.to_owned(), unit.source.name.clone());
+        let form = self.forms.get(&key).cloned();
+        let form = form.ok_or_else(|| "the kernel has no form for every launch".to_owned());
+        let sizes = match (self.launch, &form) {
+            (LaunchArg::Given, Ok(form)) => given(unit.source, form),
+            _ => Sizes::ANY,
+        };
+        let kernel = EveryLaunch {
+            test: unit.source,
+            form,
+            timeout: Some(self.time),
+        };
+        let of_model = unit.model.request == unit.source.program.dialect.default_model();
+        let all = unit.questions.iter().map(|question| {
+            let start = Instant::now();
+            let (answer, shown) = match of_model {
+                true => kernel.tried(&question.ask, sizes, self.time),
+                false => (undecided(of_another_model(unit)), None),
+            };
+            decide::Timed::new(answer, shown, start)
+        });
+        let mut decided = decide::lines(unit, settings, all);
+        // A race in PTX is information.
+        let is_ptx = unit.source.program.dialect == Dialect::Ptx;
+        for line in &mut decided.results {
+            line.denies_fault |= !is_ptx || line.property != RACE;
+        }
+        decided
+    }
+}
+
+/// The properties that are decided for every launch.
+const OF_LAUNCHES: [&str; 2] = ["race", "divergence"];
+
+const RACE: verdict::Property = verdict::Property::Race;
+
+/// The fault of a question that only one launch answers.
+fn of_one_launch(property: &str) -> Diagnostic {
+    let message = format!("`{property}` is decided for one launch only");
+    let help = "ask `--property race` or `divergence`, or leave `--launch` out";
+    Diagnostic::plain("property-of-one-launch", message).help(help)
+}
+
+fn of_another_model(unit: &Unit<'_>) -> Open {
+    let own = unit.source.program.dialect.default_model();
+    Open {
+        why: format!("proofs for every launch rest on the model `{own}`"),
+        apart: None,
+    }
 }
 
 /// Whether the questions are about races and barriers alone, of kernels in TOML that have too many
@@ -475,7 +577,7 @@ pub(super) fn is_too_large(args: &CheckArgs) -> bool {
     if !asked || !parametric::solver::IS_THERE || !args.question.models.is_empty() {
         return false;
     }
-    let found = paths::discover(&args.paths, &mut Vec::new());
+    let found = paths::discover_with(&args.paths, &args.question.kernels, &mut Vec::new());
     fn is_large(form: &Form) -> bool {
         form.range.count().is_none_or(|n| n > MAX_THREADS as u64)
     }
@@ -553,125 +655,6 @@ fn given(test: &LitmusTest, form: &Form) -> Sizes {
         any_arguments: launch.is_some_and(|l| !l.given.has_arguments),
         ..Sizes::given(form)
     }
-}
-
-fn limits(args: &CheckArgs) -> Limits {
-    let usual = Limits::default();
-    let timeout = args.question.timeout;
-    Limits {
-        answer: timeout.and_then(|t| t.0).unwrap_or(usual.answer),
-        ..usual
-    }
-}
-
-fn properties(args: &CheckArgs) -> Vec<Property> {
-    let asked = |names: &[&str]| {
-        args.property.is_empty() || args.property.iter().any(|p| names.contains(&p.as_str()))
-    };
-    let all: [(&[&str], Property); 2] = [
-        (&["race"], Property::Race),
-        (&["undefined", "divergence"], Property::Divergence),
-    ];
-    let asked = all.into_iter().filter(|(names, _)| asked(names));
-    asked.map(|(_, property)| property).collect()
-}
-
-fn note(events: &mut Events, answer: &Answer) {
-    events.answered = true;
-    match answer {
-        Answer::Never { .. } => {}
-        Answer::Happens { .. } => events.unmet = true,
-        Answer::Tried { .. } | Answer::Undecided { .. } => events.undecided = true,
-    }
-}
-
-fn word(property: Property) -> &'static str {
-    match property {
-        Property::Race => "race",
-        Property::Divergence => "divergence",
-    }
-}
-
-/// The verdict in the words of answers.
-fn verdict(property: Property, answer: &Answer) -> &'static str {
-    match (property, answer) {
-        (Property::Race, Answer::Never { .. } | Answer::Tried { .. }) => "race-free",
-        (Property::Race, Answer::Happens { .. }) => "racy",
-        (Property::Divergence, Answer::Never { .. } | Answer::Tried { .. }) => "uniform",
-        (Property::Divergence, Answer::Happens { .. }) => "divergent",
-        (_, Answer::Undecided { .. }) => "undecided",
-    }
-}
-
-/// An answer for people.
-fn sentence(path: &str, form: &Form, property: Property, answer: &Answer) -> String {
-    let head = format!("{path}: {}: {}", form.test.name, verdict(property, answer));
-    match answer {
-        Answer::Never { proved, assumed } => {
-            let assumed = assumed.join("; ");
-            format!("{head} for {}, assuming: {assumed}", proved.launches())
-        }
-        Answer::Happens { launch, apart, .. } => {
-            let [a, b] = &apart.lines;
-            let lines = match a.number == b.number {
-                true => format!("line {}", a.number),
-                false => format!("lines {} and {}", a.number, b.number),
-            };
-            format!("{head} at {lines}; an execution of {launch} shows it")
-        }
-        Answer::Tried {
-            up_to: [blocks, threads],
-            apart,
-        } => {
-            let [a, b] = &apart.lines;
-            format!(
-                "{head} in launches up to {blocks} blocks of {threads} threads with the inputs of the \
-                 file; not proved beyond: lines {} and {}",
-                a.number, b.number
-            )
-        }
-        Answer::Undecided { reason, .. } => format!("{head} ({}): {reason}", word(property)),
-    }
-}
-
-/// An answer as an object, with its keys in the order of all answers.
-fn object(path: &str, form: &Form, property: Property, answer: &Answer) -> String {
-    fn text(s: &str) -> String {
-        serde_json::Value::from(s).to_string()
-    }
-    let mut object = format!(
-        "{{\"path\":{},\"test\":{},\"property\":\"{}\",\"verdict\":\"{}\",\"expected\":null,\
-         \"engine\":\"parametric\"",
-        text(path),
-        text(&form.test.name),
-        word(property),
-        verdict(property, answer)
-    );
-    fn lines(apart: &parametric::decide::Apart) -> String {
-        let [a, b] = &apart.lines;
-        format!(",\"lines\":[{},{}]", a.number, b.number)
-    }
-    object.push_str(&match answer {
-        Answer::Never { proved, assumed } => {
-            let assumed = serde_json::Value::from(assumed.to_vec()).to_string();
-            format!(
-                ",\"proved\":\"{}\",\"assumed\":{assumed}",
-                proved.launches().word()
-            )
-        }
-        Answer::Happens { launch, apart, .. } => {
-            format!(",\"launch\":{}{}", text(launch), lines(apart))
-        }
-        Answer::Tried {
-            up_to: [b, t],
-            apart,
-        } => {
-            format!(",\"proved\":\"tried\",\"up_to\":[{b},{t}]{}", lines(apart))
-        }
-        Answer::Undecided { reason, .. } => format!(",\"reason\":{}", text(reason)),
-    });
-    object.push('}');
-    object
 }
 
 /// What is wrong with `--launch` where no solver is there.

@@ -4,7 +4,8 @@
 //! - The order is that of the arguments, and inside a folder that of the relative paths, part by
 //!   part: it depends on names alone, never on the file system's order.
 //! - An unreadable path becomes a diagnostic; everything else is still found.
-//! - A file that two arguments lead to under the same name is taken once, at its first place.
+//! - A file that two arguments lead to under the same name is taken once, at its first place. A
+//!   link in a folder is another name.
 //! - Two files never have the same `path`.
 
 use std::collections::{HashMap, HashSet};
@@ -19,8 +20,8 @@ use diag::{Diagnostic, nearest};
 pub struct Found {
     /// The file; `None` for standard input.
     pub file: Option<PathBuf>,
-    /// `path` in result lines: relative to the folder of the argument; for a file given by name,
-    /// that name.
+    /// `path` in result lines: relative to the working directory, whatever argument led to it; for a
+    /// file outside of it, as the argument has it.
     pub path: String,
     /// Its place below the folder of the argument; the base name of a file given by name.
     pub below: String,
@@ -68,7 +69,7 @@ pub fn discover_with(
                     .into_owned();
                 found.push(Found {
                     file: Some(argument.clone()),
-                    path: as_given(argument),
+                    path: from_here(argument),
                     below,
                 });
             }
@@ -81,21 +82,16 @@ pub fn discover_with(
     found
         .iter()
         .for_each(|f| *alike.entry(f.below.clone()).or_default() += 1);
-    let mut seen = HashSet::new();
-    let mut files: HashMap<String, usize> = HashMap::new();
+    let (mut files, mut paths) = (HashSet::new(), HashSet::new());
     found.retain(|f| {
         let file = f.file.as_ref().map(|file| match alike[&f.below] {
             1 => file.clone(),
             _ => fs::canonicalize(file).unwrap_or_else(|_| file.clone()),
         });
-        let new = seen.insert((file, f.below.clone()));
-        *files.entry(f.path.clone()).or_default() += usize::from(new);
-        new
+        let is_new = files.insert((file, f.below.clone()));
+        let path = f.file.as_deref().map(parts_of);
+        is_new && paths.insert(path)
     });
-    // Two folders with files of one name: only the whole path distinguishes them.
-    for f in found.iter_mut().filter(|f| files[&f.path] > 1) {
-        f.path = f.file.as_deref().map_or_else(|| f.path.clone(), as_given);
-    }
     found
 }
 
@@ -147,9 +143,13 @@ fn letters_match(pattern: &[char], name: &[char]) -> bool {
     }
 }
 
-/// A path as the argument has it.
-fn as_given(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+/// A path relative to the working directory; one outside of it as the argument has it.
+fn from_here(path: &Path) -> String {
+    let (here, parts) = (parts_of(Path::new(".")), parts_of(path));
+    match parts.strip_prefix(here.as_slice()) {
+        Some(below) => below.join("/"),
+        None => path.to_string_lossy().into_owned(),
+    }
 }
 
 /// A file or folder that cannot be read.
@@ -257,8 +257,8 @@ fn search(
             Ok(_) if is_test => {
                 parts.push(name);
                 found.push(Found {
+                    path: from_here(&path),
                     file: Some(path),
-                    path: parts.join("/"),
                     below: parts.join("/"),
                 });
                 parts.pop();
@@ -286,13 +286,20 @@ mod tests {
         folder
     }
 
-    fn paths(arguments: &[PathBuf]) -> (Vec<String>, Vec<&'static str>) {
+    /// The paths that are found, those below a folder without its name.
+    fn paths(
+        folder: &tempfile::TempDir,
+        arguments: &[PathBuf],
+    ) -> (Vec<String>, Vec<&'static str>) {
         let mut diagnostics = Vec::new();
-        let found = discover(arguments, &mut diagnostics)
-            .into_iter()
-            .map(|f| f.path)
-            .collect();
-        (found, diagnostics.iter().map(|d| d.id).collect())
+        let found = discover(arguments, &mut diagnostics);
+        let found = found.into_iter().map(|f| below(folder, &f.path));
+        (found.collect(), diagnostics.iter().map(|d| d.id).collect())
+    }
+
+    fn below(folder: &tempfile::TempDir, path: &str) -> String {
+        let prefix = format!("{}/", folder.path().display());
+        path.strip_prefix(&prefix).unwrap_or(path).to_owned()
     }
 
     #[test]
@@ -312,7 +319,7 @@ mod tests {
             ".hidden/x.toml",
             ".x.toml",
         ]);
-        let (found, diagnostics) = paths(&[folder.path().into()]);
+        let (found, diagnostics) = paths(&folder, &[folder.path().into()]);
         assert_eq!(
             found,
             ["a.litmus", "b.toml", "c/a.litmus", "c/z.toml", "c.toml"]
@@ -332,7 +339,8 @@ mod tests {
         let found = |patterns: &[&str]| {
             let patterns: Vec<PathBuf> = patterns.iter().map(|p| folder.path().join(p)).collect();
             let all = discover_with(&[folder.path().into()], &patterns, &mut Vec::new());
-            all.into_iter().map(|f| f.path).collect::<Vec<_>>()
+            let found = all.into_iter().map(|f| below(&folder, &f.path));
+            found.collect::<Vec<_>>()
         };
         assert_eq!(found(&[]), ["t.toml"]);
         assert_eq!(
@@ -346,23 +354,17 @@ mod tests {
     fn a_file_by_name_is_taken_whatever_it_is_called() {
         let folder = tree(&["odd.txt", "Cargo.toml", "target/x.toml"]);
         let at = |name: &str| folder.path().join(name);
-        let (found, diagnostics) = paths(&[
-            at("odd.txt"),
-            "-".into(),
-            at("Cargo.toml"),
-            at("target"),
-            at("gone"),
-        ]);
-        let given = |name: &str| at(name).display().to_string();
-        assert_eq!(
-            found,
-            [
-                given("odd.txt"),
+        let (found, diagnostics) = paths(
+            &folder,
+            &[
+                at("odd.txt"),
                 "-".into(),
-                given("Cargo.toml"),
-                "x.toml".into()
-            ]
+                at("Cargo.toml"),
+                at("target"),
+                at("gone"),
+            ],
         );
+        assert_eq!(found, ["odd.txt", "-", "Cargo.toml", "target/x.toml"]);
         assert_eq!(diagnostics, ["missing-path"]);
     }
 
@@ -394,22 +396,26 @@ mod tests {
             folder.path().into(),
             at("sub"),
         ];
-        let given = at("a.toml").display().to_string();
-        assert_eq!(paths(&arguments).0, [&given, "-", "sub/a.toml", "a.toml"]);
+        let found = paths(&folder, &arguments).0;
+        assert_eq!(found, ["a.toml", "-", "sub/a.toml"]);
     }
 
     #[test]
     fn files_of_one_name_are_told_apart() {
         let folder = tree(&["x/a.toml", "y/a.toml", "y/b.toml"]);
         let at = |name: &str| folder.path().join(name);
-        let given = |name: &str| at(name).display().to_string();
-        let (found, _) = paths(&[at("x"), at("y")]);
-        assert_eq!(
-            found,
-            [given("x/a.toml"), given("y/a.toml"), "b.toml".into()]
-        );
-        let (found, _) = paths(&[at("x/a.toml"), at("y/a.toml")]);
-        assert_eq!(found, [given("x/a.toml"), given("y/a.toml")]);
+        let (found, _) = paths(&folder, &[at("x"), at("y")]);
+        assert_eq!(found, ["x/a.toml", "y/a.toml", "y/b.toml"]);
+        let (found, _) = paths(&folder, &[at("x/a.toml"), at("y/a.toml")]);
+        assert_eq!(found, ["x/a.toml", "y/a.toml"]);
+    }
+
+    #[test]
+    fn a_path_is_relative_to_the_working_directory_whatever_leads_to_it() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(from_here(&here.join("a/b.toml")), "a/b.toml");
+        assert_eq!(from_here(Path::new("./a/../b.toml")), "b.toml");
+        assert_eq!(from_here(Path::new("../b.toml")), "../b.toml");
     }
 
     #[cfg(unix)]
@@ -424,7 +430,7 @@ mod tests {
             folder.path().join("dangling.toml"),
         )
         .unwrap();
-        let (found, diagnostics) = paths(&[folder.path().into()]);
+        let (found, diagnostics) = paths(&folder, &[folder.path().into()]);
         assert_eq!(found, ["again/a.toml", "real/a.toml"]);
         assert_eq!(diagnostics, ["missing-path"]);
     }

@@ -20,7 +20,7 @@ use super::progress::Progress;
 use super::select::Selection;
 use super::settings::Settings;
 use super::terminal::Terminal;
-use super::{files, interrupt};
+use super::{files, interrupt, list};
 use diag::{Diagnostic, Severity};
 use front::litmus::source::Options;
 use program::litmus::LitmusTest;
@@ -59,6 +59,8 @@ pub(super) struct Run<'a> {
     pub outputs: Outputs,
     /// The reaction to an empty selection.
     no_tests: NoTests,
+    /// Whether the run only shows its questions.
+    lists: bool,
     /// The number of skipped tests that have expectations about runs alone.
     pub of_runs: usize,
     /// Errors in the input from before the outputs were open.
@@ -93,6 +95,7 @@ impl<'a> Run<'a> {
             summary,
             outputs,
             no_tests: NoTests::default(),
+            lists: false,
             of_runs: 0,
             told: Vec::new(),
             inputs: args
@@ -159,10 +162,28 @@ impl<'a> Run<'a> {
     /// The subject of the run; on failure, prints the reason and returns the exit code.
     pub(super) fn select(&mut self, args: &SelectArgs) -> Result<Selection, u8> {
         self.no_tests = args.no_tests;
-        Selection::new(args).map_err(|diagnostic| {
+        self.lists = args.list;
+        let selection = Selection::new(args).map_err(|diagnostic| {
             self.terminal.diagnose(&diagnostic);
             super::exit::INVALID
-        })
+        })?;
+        if let Some(file) = selection.changed_for_all() {
+            let text = format!("`{file}` changed: this run keeps the tests of all files");
+            self.terminal.remark(&text);
+        }
+        Ok(selection)
+    }
+
+    /// Prints the questions of a run that only shows them; returns the exit code.
+    fn list(&mut self, units: &[Unit<'_>]) -> u8 {
+        let Some(text) = list::list(units, self.args.format.into()) else {
+            let plain = Diagnostic::plain("list-format", "this format has no list of questions");
+            self.complain(&[plain.help("use `--format human`, `json` or `jsonl`")]);
+            return super::exit::INVALID;
+        };
+        self.events.answered |= !units.is_empty();
+        let code = self.end();
+        self.terminal.printed(&text, code)
     }
 
     /// Whether one of the outputs has a format of that kind; the second argument says whether it is
@@ -176,8 +197,12 @@ impl<'a> Run<'a> {
                 .any(|(format, _)| is((*format).into(), false))
     }
 
-    /// Opens the outputs; on failure, prints the reason and returns the exit code.
+    /// Opens the outputs. On failure, prints the reason and returns the exit code; with `--list`,
+    /// the questions.
     pub(super) fn open(&mut self, units: &[Unit<'_>], explain: bool) -> Result<(), u8> {
+        if self.lists {
+            return Err(self.list(units));
+        }
         let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
         let properties = units
             .iter()

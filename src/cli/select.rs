@@ -1,5 +1,5 @@
-//! Selects the planned questions of a run: `--filter`, `--partition`, `--rerun-failed`, all at
-//! once.
+//! Selects the planned questions of a run: `--filter`, `--changed`, `--partition`,
+//! `--rerun-failed`, all at once.
 //!
 //! # Invariants
 //! - Each of them only removes questions, so their order does not matter, nor does that of the
@@ -7,6 +7,7 @@
 
 use super::args::SelectArgs;
 use super::cache::Keys;
+use super::changed::Changed;
 use super::digest::{hex, sha256};
 use super::failed::Failed;
 use super::filter::Filter;
@@ -21,6 +22,7 @@ use report::{AnswerLine, PartOf};
 pub(super) struct Selection {
     filter: Option<Filter>,
     partition: Option<Partition>,
+    changed: Option<Changed>,
     /// The failures of the last run.
     pub failed: Option<Failed>,
     whole: Option<Whole>,
@@ -36,7 +38,7 @@ struct Whole {
 }
 
 impl Selection {
-    /// From the arguments.
+    /// From the arguments. Asks git for the files that changed.
     pub(super) fn new(args: &SelectArgs) -> Result<Selection, Box<Diagnostic>> {
         let given = args
             .filter
@@ -47,17 +49,27 @@ impl Selection {
             .or(args.configured_filter.as_ref())
             .map(|(origin, text)| Filter::parse(origin, text))
             .transpose()?;
+        let changed = args.changed.as_deref().map(Changed::since).transpose()?;
         Ok(Selection {
             filter,
             partition: args.partition,
+            changed,
             failed: None,
             whole: None,
         })
     }
 
+    /// A changed file that any test may rest on: all tests are kept.
+    pub(super) fn changed_for_all(&self) -> Option<&str> {
+        self.changed.as_ref().and_then(Changed::for_all)
+    }
+
     /// Whether everything is kept.
     pub(super) fn is_everything(&self) -> bool {
-        self.filter.is_none() && self.partition.is_none() && self.failed.is_none()
+        self.filter.is_none()
+            && self.partition.is_none()
+            && self.changed.is_none()
+            && self.failed.is_none()
     }
 
     /// Removes unwanted (test, model) pairs.
@@ -65,6 +77,7 @@ impl Selection {
         units.retain(|unit| {
             self.partition
                 .is_none_or(|p| p.holds(unit.path, &unit.test.name, &unit.model.request))
+                && self.changed.as_ref().is_none_or(|c| c.holds(unit.path))
                 && match unit.questions.as_slice() {
                     [] => self
                         .filter

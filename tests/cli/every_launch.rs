@@ -212,7 +212,7 @@ fn kernels_in_toml_with_too_many_threads_are_decided() {
     let arguments = ["--property", "race", "--property", "divergence"];
     let said = check("big.toml", &right, &arguments);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    assert_eq!(said.out.lines().count(), 2, "{}", said.out);
+    assert!(said.out.contains("1 race-free, 1 uniform"), "{}", said.out);
     let said = check("big.toml", &kernel("threadIdx.x"), &["--property", "race"]);
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     // Outcomes are exact, so this stays too large.
@@ -230,4 +230,43 @@ fn launches_of_source_files_can_be_left_open() {
         &arguments,
     );
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+}
+
+/// Answers about every launch go the way of all answers: selections, formats, exit codes.
+#[test]
+fn questions_about_every_launch_are_selected_and_reported_like_others() {
+    let arguments = |more: &[&'static str]| [&["--launch", "any"], more].concat();
+    let said = check("sum.cu", REDUCTION, &arguments(&["--format", "json"]));
+    let report: Value = serde_json::from_str(&said.out).expect("one object");
+    let words = |key: &str| -> Vec<&str> {
+        let all = report["answers"].as_array().expect("a list").iter();
+        all.map(|answer| answer[key].as_str().expect("text"))
+            .collect()
+    };
+    assert_eq!(words("verdict"), ["race-free", "uniform"]);
+    assert_eq!(words("proved"), ["every-launch", "every-launch"]);
+    assert_eq!(words("model"), ["cuda", "cuda"]);
+    let said = check("sum.cu", REDUCTION, &arguments(&["--filter", "none-such"]));
+    assert_eq!(said.code, Some(4), "{}", said.err);
+    let said = check("sum.cu", REDUCTION, &arguments(&["--list"]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out
+            .starts_with("sum.cu: sum [cuda]: race, divergence\n")
+    );
+    // No proof is about outcomes or ends, and none rests on another model.
+    let said = check(
+        "sum.cu",
+        REDUCTION,
+        &arguments(&["--property", "undefined"]),
+    );
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(
+        said.err.contains("decided for one launch only"),
+        "{}",
+        said.err
+    );
+    let other = ["--model", "sc", "--property", "race"];
+    let said = check("sum.cu", REDUCTION, &arguments(&other));
+    assert_eq!(said.code, Some(3), "{}{}", said.out, said.err);
 }

@@ -8,7 +8,8 @@
 //!   sample of the small tests ([`testkit::suite`] sets its size).
 //! - `axioms::MODEL` checks that some expectation names each axiom of a shipped PTX model, except
 //!   for [`IMPLIED`] ones.
-//! - `FILE` alone fails if the file cannot be read, or if a test in it has no expectations.
+//! - `FILE` alone fails if the file cannot be read, or if a test in it has no expectations;
+//!   `FILE::warnings`, if its reading has warnings that the file does not allow.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use std::time::Duration;
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Diagnostic, Style, render};
-use fencepost::litmus::{Expectation, LitmusTest, Quantifier, Reachability, read_path};
+use fencepost::litmus::{Expectation, LitmusTest, Quantifier, Reachability, TestFile, read};
 use fencepost::model::ir::Model;
 use fencepost::model::{Library, load_shipped};
 use fencepost::program::Dialect;
@@ -67,8 +68,14 @@ pub(super) fn trials() -> Vec<Trial> {
     };
     for path in files(Path::new("litmus")) {
         let file = label(&path);
-        match read_path(&path) {
-            Ok(tests) => {
+        let bytes = std::fs::read(&path).expect("readable");
+        match read(&path.display().to_string(), &bytes) {
+            Ok(TestFile { tests, warnings }) => {
+                if !warnings.is_empty() {
+                    let name = format!("{file}::warnings");
+                    let judge = move || Err(rendered(&warnings).into());
+                    corpus.trials.push(Trial::test(name, judge));
+                }
                 for test in tests {
                     corpus.add(&file, &Arc::new(test));
                 }

@@ -3,6 +3,7 @@
 //! # Invariants
 //! - Instances of a template report the same mistake once.
 //! - At most [`LIMIT`] diagnostics are kept, followed by one that says that there are more.
+//! - An allowed warning is not shown. One that is allowed and never comes is a warning itself.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct Sink {
     found: Vec<Diagnostic>,
     seen: HashSet<(&'static str, Span, String)>,
     errors: usize,
+    /// The warnings that the file allows, each with the place that says so.
+    allowed: Vec<(String, Span)>,
 }
 
 impl Sink {
@@ -48,6 +51,7 @@ impl Sink {
             found: Vec::new(),
             seen: HashSet::new(),
             errors: 0,
+            allowed: Vec::new(),
         }
     }
 
@@ -167,9 +171,49 @@ impl Sink {
         }
     }
 
-    /// All diagnostics, sorted by place.
+    /// Allows a kind of warning in this file. `span` is the place that says so.
+    pub fn allow(&mut self, id: &str, span: Span) {
+        self.allowed.push((id.to_owned(), span));
+    }
+
+    /// All diagnostics, sorted by place; without allowed warnings.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+        for (id, span) in std::mem::take(&mut self.allowed) {
+            let kept = self.found.len();
+            self.found
+                .retain(|d| d.severity == Severity::Error || d.id != id);
+            if self.found.len() == kept && self.errors == 0 {
+                let message = format!("no warning of this file is called `{id}`");
+                self.warn("useless-allow", span, message, |d| {
+                    d.label("allows nothing")
+                });
+            }
+        }
         self.found.sort_by_key(|d| d.span);
         self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kinds of what is shown of a file with one warning and one error, or without the error.
+    fn shown(allowed: &str, is_wrong: bool) -> Vec<&'static str> {
+        let mut sink = Sink::new(&SourceFile::new("a.toml", "some text"));
+        sink.allow(allowed, Span::new(0, 1));
+        sink.warn("odd", Span::new(2, 3), "odd", |d| d);
+        if is_wrong {
+            sink.error("wrong", Span::new(4, 5), "wrong", |d| d);
+        }
+        sink.into_diagnostics().iter().map(|d| d.id).collect()
+    }
+
+    #[test]
+    fn an_allowed_warning_is_not_shown_and_no_error_can_be_allowed() {
+        assert!(shown("odd", false).is_empty());
+        assert_eq!(shown("other", false), ["useless-allow", "odd"]);
+        assert_eq!(shown("wrong", true), ["odd", "wrong"]);
+        assert_eq!(shown("odd", true), ["wrong"]);
     }
 }

@@ -85,13 +85,15 @@ pub enum Verdict {
 
 impl Verdict {
     /// All words of verdicts, in the order of summaries; the last one is `undecided`.
-    pub const WORDS: [&str; 9] = [
+    pub const WORDS: [&str; 11] = [
         "allowed",
         "forbidden",
         "racy",
         "race-free",
         "undefined",
         "defined",
+        "divergent",
+        "uniform",
         "hangs",
         "terminates",
         "undecided",

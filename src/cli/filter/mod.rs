@@ -3,9 +3,9 @@
 //! ```text
 //! expr   = term { "or" term }
 //! term   = factor { "and" factor }
-//! factor = "not" factor | "(" expr ")" | KEY ( "=" | "!=" | "~" | "!~" ) VALUE
+//! factor = "not" factor | "(" expr ")" | KEY ( "=" | "!=" | "~" | "!~" ) VALUE | VALUE
 //! ```
-//! `=` compares the whole word, `~` looks for a [`pattern`]. Values with blanks or parentheses need
+//! `=` compares the whole word, `~` looks for a [`pattern`]; a value alone is `name ~ VALUE`. Values with blanks or parentheses need
 //! quotes.
 //!
 //! # Invariants

@@ -171,6 +171,10 @@ impl<'a> FilterParser<'a> {
             self.next();
             return Ok(expr);
         }
+        if self.is_name() {
+            let part = self.wanted(FilterKey::Name, "name", "~")?;
+            return Ok(FilterExpr::Is(FilterKey::Name, part));
+        }
         let (key, name) = self.key()?;
         let (operator, span) = self.next();
         let FilterToken::Operator(operator) = operator else {
@@ -189,6 +193,15 @@ impl<'a> FilterParser<'a> {
         } else {
             is
         })
+    }
+
+    /// Whether a word or text stands alone: it is a pattern for the name.
+    fn is_name(&self) -> bool {
+        let FilterToken::Word(word) = self.tokens.peek() else {
+            return matches!(self.tokens.peek(), FilterToken::Quoted(_));
+        };
+        let is_taken = KEYS.iter().any(|row| row.0 == word) || ["and", "or"].contains(&word);
+        !is_taken && !matches!(self.tokens.peek_at(1), FilterToken::Operator(_))
     }
 
     fn key(&mut self) -> Result<(FilterKey, &'static str), Fail> {
@@ -286,6 +299,16 @@ mod tests {
             "(name~a (b) or and path~x/*)"
         );
         assert_eq!(tree("expected=none"), "expected=none");
+    }
+
+    #[test]
+    fn a_word_alone_is_a_part_of_the_name() {
+        assert_eq!(tree("MP-gpu"), "name~MP-gpu");
+        assert_eq!(
+            tree("not (MP or '^a b') and model=ptx"),
+            "(not (name~MP or name~^a b) and model=ptx)"
+        );
+        assert!(tree("MP[").contains("`MP[` is not a pattern"));
     }
 
     #[test]

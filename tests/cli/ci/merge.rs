@@ -83,9 +83,15 @@ fn what_is_missing_or_there_twice_is_said() {
             .filter(|other| **other != name)
             .cloned()
             .collect();
+        // A part without answers says nothing, whether it is given or not.
+        let silent = (1..=PARTS).filter(|one| *one == part || !full.contains(one));
+        let silent: Vec<String> = silent.map(|one| one.to_string()).collect();
         refused(
             &others,
-            &["not the whole run", &format!("no answer of part {part}")],
+            &[
+                "not the whole run",
+                &format!("no answer of part {}", silent.join(", ")),
+            ],
         );
         refused(
             &[all.clone(), vec![name.clone()]].concat(),

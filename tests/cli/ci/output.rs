@@ -293,7 +293,7 @@ fn tests_of_one_name_are_told_apart() {
     };
     assert_eq!(paths(&["x", "y"]), ["x/a.toml", "y/a.toml"]);
     assert_eq!(paths(&["x/a.toml", "y/a.toml"]), ["x/a.toml", "y/a.toml"]);
-    assert_eq!(paths(&["x"]), ["a.toml"]);
+    assert_eq!(paths(&["x"]), ["x/a.toml"]);
     let compared = folder.run(&["compare", "x", "y", "--models", "ptx,sc"]);
     assert!(
         compared.out.contains("ptx and sc, 2 tests"),

@@ -226,3 +226,98 @@ fn what_failed_is_run_again_until_it_does_not() {
         all.err
     );
 }
+
+#[test]
+fn a_word_alone_is_a_part_of_the_name() {
+    let folder = suite();
+    for (filter, expected) in [
+        ("Spin", &["Spin"][..]),
+        ("S and model = sc", &["SB"]),
+        ("not S", &["MP", "Wrong"]),
+        ("'^SB$'", &["SB", "SB"]),
+    ] {
+        let said = folder.run(&["check", "--format", "jsonl", "--filter", filter]);
+        assert_eq!(names(&said), expected, "{filter}: {}", said.err);
+    }
+    assert_eq!(folder.run(&["check", "--filter", "gpu"]).code, Some(4));
+}
+
+#[test]
+fn a_list_shows_the_questions_and_decides_nothing() {
+    let folder = suite();
+    let said = folder.run(&["check", "--list"]);
+    let expected = "\
+a/MP.toml: MP [ptx]: reachability
+a/Wrong.toml: Wrong [ptx]: reachability
+b/SB.toml: SB [ptx]: reachability
+b/SB.toml: SB [sc]: reachability
+b/Spin.toml: Spin [ptx]: reachability
+4 tests in 4 files, 5 questions
+";
+    assert_eq!((said.out.as_str(), said.code), (expected, Some(0)));
+    let said = folder.run(&[
+        "check", "a", "--list", "--format", "jsonl", "--filter", "MP",
+    ]);
+    let expected = "{\"path\":\"a/MP.toml\",\"test\":\"MP\",\"model\":\"ptx\",\"properties\":[\"reachability\"]}\n";
+    assert_eq!(said.out, expected);
+    // A run asks no property.
+    let said = folder.run(&["run", "a", "--list", "--filter", "MP"]);
+    assert_eq!(said.out, "a/MP.toml: MP [ptx]\n1 test in 1 file\n");
+    let none = folder.run(&["check", "--list", "--filter", "none-such"]);
+    assert_eq!(none.code, Some(4));
+    let said = folder.run(&["check", "--list", "--format", "tap"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("`--format human`"), "{}", said.err);
+    folder.write("c/Broken.toml", "name = 1");
+    assert_eq!(folder.run(&["check", "--list"]).code, Some(2));
+}
+
+/// A git command in a folder; `false`: it failed, or there is no git.
+fn git(folder: &Folder, arguments: &[&str]) -> bool {
+    let name = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
+    std::process::Command::new("git")
+        .current_dir(folder.path(""))
+        .args(name)
+        .args(arguments)
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn only_changed_files_are_decided() {
+    let folder = suite();
+    // Above the folder there is no repository.
+    let outside = folder.run(&["check", "--changed"]);
+    assert_eq!(outside.code, Some(2));
+    assert!(
+        outside.err.contains("`--changed` needs git"),
+        "{}",
+        outside.err
+    );
+    if !git(&folder, &["init", "--quiet"]) {
+        return;
+    }
+    assert!(git(&folder, &["add", "."]));
+    assert!(git(&folder, &["commit", "--quiet", "-m", "one"]));
+    let changed = |arguments: &[&str]| {
+        let said = folder.run(&[&["check", "--format", "jsonl"], arguments].concat());
+        (names(&said), said)
+    };
+    assert_eq!(changed(&["--changed"]).1.code, Some(4));
+    folder.write("a/Wrong.toml", &mp("Wrong", "forbidden"));
+    folder.write("new/New.toml", &mp("New", "forbidden"));
+    assert_eq!(changed(&["--changed"]).0, ["Wrong", "New"]);
+    assert_eq!(changed(&["--changed", "a"]).0, ["Wrong"]);
+    assert!(git(&folder, &["add", "."]));
+    assert!(git(&folder, &["commit", "--quiet", "-m", "two"]));
+    assert_eq!(changed(&["--changed"]).1.code, Some(4));
+    assert_eq!(changed(&["--changed=HEAD~1"]).0, ["Wrong", "New"]);
+    let (_, said) = changed(&["--changed=none-such"]);
+    assert_eq!(said.code, Some(2));
+    // Any test may rest on a model.
+    folder.write("models/own.cat", "\"own\"\nacyclic po | rf\n");
+    let (kept, said) = changed(&["--changed"]);
+    assert_eq!(kept.len(), 6);
+    let reason = "`models/own.cat` changed: this run keeps the tests of all files";
+    assert!(said.err.contains(reason), "{}", said.err);
+}

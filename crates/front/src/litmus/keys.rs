@@ -133,6 +133,11 @@ pub(super) const TEST: &[TableKey] = &[
         "words to select tests by",
     ),
     key(
+        "allow",
+        ValueShape::List(&ValueShape::Text),
+        "warnings that the file provokes on purpose, by the name in brackets",
+    ),
+    key(
         "dialect",
         ValueShape::Word(DIALECTS),
         "the language of the code; ptx if absent",

@@ -58,6 +58,9 @@ pub(super) fn read_as(sink: &mut Sink, only: Option<&str>, reading: Reading) -> 
     };
     let root = document.get_ref();
     document::table(root, file.top(), keys::TEST, None, "a test", sink);
+    if only.is_none() {
+        allow(root, sink);
+    }
     let template = Template::new(root, &file.text, sink);
     let choices = template.choices(sink);
     let matrices = match only {
@@ -115,6 +118,18 @@ pub(in crate::litmus) struct Made<'a> {
     pub(in crate::litmus) head: &'a MappedText,
     /// The code.
     pub(in crate::litmus) code: Code,
+}
+
+/// Allows the warnings that a whole file names.
+fn allow(root: &DeTable<'_>, sink: &mut Sink) {
+    let named = root
+        .get("allow")
+        .and_then(|value| value.get_ref().as_array());
+    for item in named.into_iter().flatten() {
+        if let Some(id) = item.get_ref().as_str() {
+            sink.allow(id, span_of(item));
+        }
+    }
 }
 
 /// The code of a kernel of a source file.
