@@ -59,7 +59,7 @@ pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
 pub use ndrange::{NdRange, RangeError, SubGroups, WorkItem};
 pub use parts::Parts;
 pub use place::{GroupKey, GroupRelation, GroupSeat, Place, SCOPE_ROWS, Scope, ScopeRow};
-pub use program::{Program, Register, Thread};
+pub use program::{KernelInstance, Program, Register, Thread};
 pub use proxy::Proxy;
 pub use tags::{Tag, Tags};
 pub use ty::Ty;

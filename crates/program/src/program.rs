@@ -21,6 +21,15 @@ pub struct Program {
     pub host: Option<Box<host::HostProgram>>,
 }
 
+/// A kernel instance on a device, with the instances that its threads enqueue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelInstance {
+    /// The command of the host that started it; `None` for a thread of the host.
+    Enqueued(Option<host::CommandId>),
+    /// The number that the test gives, if it has no host program.
+    Placed(u32),
+}
+
 impl Program {
     /// The thread with that index.
     pub fn thread(&self, id: ThreadId) -> &Thread {
@@ -130,11 +139,15 @@ impl Program {
     /// descendants.
     pub fn same_kernel(&self, a: ThreadId, b: ThreadId) -> bool {
         let (x, y) = (&self.thread(a).place, &self.thread(b).place);
+        a == b || x.same_gpu(y) && self.kernel_of(a) == self.kernel_of(b)
+    }
+
+    /// The kernel instance of a thread on its device. A search over all commands: for all pairs of
+    /// threads, ask it once for each thread.
+    pub fn kernel_of(&self, thread: ThreadId) -> KernelInstance {
         match self.host.as_deref() {
-            _ if a == b => true,
-            _ if !x.same_gpu(y) => false,
-            Some(host) => host.family_of(a) == host.family_of(b),
-            None => x.kernel == y.kernel,
+            Some(host) => KernelInstance::Enqueued(host.family_of(thread)),
+            None => KernelInstance::Placed(self.thread(thread).place.kernel),
         }
     }
 

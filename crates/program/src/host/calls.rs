@@ -84,15 +84,9 @@ impl HostProgram {
 
     /// The command that a thread belongs to; `None` for a host thread.
     pub fn command_of(&self, thread: ThreadId) -> Option<CommandId> {
-        // A command has many threads, in ascending order. Its first and last one exclude most
-        // others cheaply.
-        let spans = |c: &HostCommand| {
-            c.threads.first() <= Some(&thread) && Some(&thread) <= c.threads.last()
-        };
-        let at = self
-            .commands
-            .iter()
-            .position(|c| spans(c) && c.threads.contains(&thread))?;
+        // A command has many threads, in ascending order.
+        let has = |c: &HostCommand| c.threads.binary_search(&thread).is_ok();
+        let at = self.commands.iter().position(has)?;
         Some(CommandId(at as u16))
     }
 
@@ -215,7 +209,7 @@ impl HostCommand {
 
     /// The work-group of one of its threads.
     pub fn group_of(&self, thread: ThreadId) -> u32 {
-        let at = self.threads.iter().position(|t| *t == thread);
+        let at = self.threads.binary_search(&thread).ok();
         at.map_or(0, |at| self.groups[at])
     }
 }

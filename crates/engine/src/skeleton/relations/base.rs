@@ -138,6 +138,20 @@ pub(crate) fn group(scope: Scope) -> Build {
     })
 }
 
+/// Events of threads of one kernel instance and of its descendants.
+pub(crate) fn kernels(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+    let program = &sk.program;
+    let kernels: Vec<_> = program.thread_ids().map(|t| program.kernel_of(t)).collect();
+    let same = |a: ThreadId, b: ThreadId| {
+        let (x, y) = (&program.thread(a).place, &program.thread(b).place);
+        a == b || x.same_gpu(y) && kernels[usize::from(a.0)] == kernels[usize::from(b.0)]
+    };
+    let thread = |i: usize| sk.events[i].thread;
+    BaseRel::fixed(Rel::from_fn(sk.len(), |i, j| {
+        thread(i).zip(thread(j)).is_some_and(|(a, b)| same(a, b))
+    }))
+}
+
 /// Pairs with their conditions, as the skeleton lists them.
 pub(crate) fn edges(kind: EdgeKind) -> Build {
     Build::Rel(Box::new(move |sk, _| {

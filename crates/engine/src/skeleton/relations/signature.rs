@@ -15,8 +15,8 @@ use std::sync::LazyLock;
 
 use super::base::{
     Base, BaseRel, Build, ObjectTraits, accesses, cells, edges, events, group, halves,
-    has_launched_clusters, includes, leaves, lends, mapping, near, not_cooperative, objects, pairs,
-    phases, relation, remote, speaks_of_readings, threads, whole,
+    has_launched_clusters, includes, kernels, leaves, lends, mapping, near, not_cooperative,
+    objects, pairs, phases, relation, remote, speaks_of_readings, threads, whole,
 };
 use super::{copies, endless};
 use crate::skeleton::Skeleton;
@@ -752,7 +752,7 @@ fn relations() -> Vec<BaseRow> {
     });
     rows.extend(groups(1));
     rows.extend(rows! {
-        None "skernel" = threads(|sk, a, b| sk.program.same_kernel(a, b)) =>
+        None "skernel" = relation(kernels) =>
             "OpenCL: work-items of one kernel instance that the host enqueued, and of its \
             descendants",
             "both are of one kernel instance that the host enqueued, and of its descendants",
