@@ -105,6 +105,28 @@ fn calls_of_declared_functions_are_told_where_they_are_come_to() {
     );
 }
 
+/// The proof for every launch is no answer about the code of a function that nobody knows.
+#[test]
+fn a_call_of_a_declared_function_leaves_races_open() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = |guard: &str| {
+        format!(
+            "{HEAD}.extern .func far();\n.visible .entry k(.param .u64 p)\n{{\n\
+             .reg .b64 %rd<4>;\n.reg .b32 %r<4>;\n.reg .pred %p<3>;\nld.param.u64 %rd1, [p];\n\
+             mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n\
+             setp.gt.u32 %p1, %r1, 5000;\n{guard}\ncall far;\nL:\n\
+             st.global.u32 [%rd3], 1;\nret;\n}}\n"
+        )
+    };
+    for (guard, verdict) in [("", "undecided"), ("@!%p1 bra L;", "race-free")] {
+        fs::write(folder.path().join("m.ptx"), module(guard)).expect("writable");
+        let said = fencepost(folder.path(), &["check", "m.ptx", "--format", "jsonl"]);
+        let race = said.out.lines().find(|line| line.contains("\"race\""));
+        let found = race.is_some_and(|line| line.contains(&format!(":\"{verdict}\"")));
+        assert!(found, "{guard}: {}{}", said.out, said.err);
+    }
+}
+
 /// Tables of functions and objects with virtual functions: a call through one is reported where a
 /// thread reaches it, and only there.
 #[test]

@@ -419,7 +419,12 @@ impl Exec<'_> {
                     .filter(|(_, s)| self.terms.constant(s.guard) != Some(0))
                     .collect();
             }
-            op if op.aborts() => return Vec::new(),
+            op if op.aborts() => {
+                if calls_unknown(&code[at]) {
+                    self.unknown(at, "a call of an unknown function");
+                }
+                return Vec::new();
+            }
             op if is_of_object(op) => self.of_object(at, &mut state),
             op if is_unknown(op) => {
                 self.unknown(
@@ -682,6 +687,12 @@ impl Exec<'_> {
         let zero = self.terms.int(0);
         self.terms.cmp(CmpOp::Eq, Ty::WORD, v, zero)
     }
+}
+
+/// Whether an instruction calls an unknown function, rather than ending the program as `trap` does.
+fn calls_unknown(instr: &Instr) -> bool {
+    let assembly = instr.assembly.as_ref();
+    assembly.is_some_and(|assembly| assembly.opcode == "call")
 }
 
 /// Whether a micro-op is one of an asynchronous operation that is not modelled. Copies that belong
