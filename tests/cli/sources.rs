@@ -271,6 +271,41 @@ fn a_launch_that_does_not_fit_is_told_at_its_place() {
     );
 }
 
+/// A kernel that limits its blocks: a launch that exceeds the limit fails, and the chosen launch
+/// keeps it.
+#[test]
+fn a_launch_keeps_the_limit_of_its_kernel() {
+    let bounds = "__global__ void __launch_bounds__(32, 2) k(int *a) { a[threadIdx.x] = 1; }\n";
+    let exact = "__kernel __attribute__((reqd_work_group_size(8, 2, 1))) void k(__global int *a)\n\
+                 { a[get_local_id(1) * 8 + get_local_id(0)] = 1; }\n";
+    let folder = folder("bounds.cu", bounds);
+    fs::write(folder.path().join("exact.cl"), exact).expect("writable");
+    for (file, launch, message) in [
+        ("bounds.cu", "k<<<1, 33>>>(a[64])", "takes at most 32"),
+        (
+            "bounds.cu",
+            "k<<<1, dim3(8, 8)>>>(a[64])",
+            "takes at most 32",
+        ),
+        ("exact.cl", "k<<<1, 16>>>(a[64])", "takes exactly 8, 2, 1"),
+    ] {
+        let said = check(folder.path(), &[file, "--launch", launch]);
+        assert_eq!(said.code, Some(2), "{file}, {launch}: {}", said.out);
+        let told = said.err.contains("launch-mismatch") && said.err.contains(message);
+        assert!(told, "{file}, {launch}: {}", said.err);
+    }
+    for (file, launch) in [
+        ("bounds.cu", "k<<<1, 32>>>(a[64])"),
+        ("exact.cl", "k<<<1, dim3(8, 2)>>>(a[64])"),
+    ] {
+        let said = check(folder.path(), &[file, "--launch", launch]);
+        assert_eq!(said.code, Some(0), "{file}, {launch}: {}", said.err);
+    }
+    let chosen = check(folder.path(), &["exact.cl"]);
+    let told = chosen.out.contains("k<<<1, dim3(8, 2)>>>");
+    assert!(told, "{}{}", chosen.out, chosen.err);
+}
+
 #[test]
 fn too_many_threads_become_fewer_and_that_is_said() {
     let folder = folder("reduce.cu", REDUCE);

@@ -22,6 +22,9 @@ const KERNEL_WORDS: [&str; 3] = ["__global__", "kernel", "__kernel"];
 /// Says how many blocks a cluster has.
 const CLUSTER: &str = "__cluster_dims__";
 
+/// Say how many threads a block has: at most, or exactly.
+pub(super) const LIMITS: [&str; 2] = ["__launch_bounds__", "reqd_work_group_size"];
+
 /// Specifiers and attributes that take arguments in parentheses, so that no function has such a
 /// name.
 const WITH_ARGUMENTS: [&str; 9] = [
@@ -51,6 +54,8 @@ pub(super) struct Item {
     pub(super) kernel: Option<Range<usize>>,
     /// The place of its cluster size, which is a part of its launch.
     pub(super) cluster: Option<Range<usize>>,
+    /// The place of its limit of threads in a block.
+    pub(super) limit: Option<Range<usize>>,
 }
 
 /// Splits a text without directives into its items.
@@ -260,11 +265,7 @@ impl<'a> Splitter<'a> {
         let (mut names, mut kernel) = (Vec::new(), None);
         if is_function {
             // The first list of parentheses behind a name is that of its parameters.
-            let named = head.clone().find(|&i| {
-                self.word(i + 1) == "("
-                    && self.is_name(i)
-                    && !WITH_ARGUMENTS.contains(&self.word(i))
-            });
+            let named = self.named(head.clone());
             // `template <> int f<int>(…)`
             let named = named.or_else(|| self.before_arguments(list?));
             // An operator is used without its name: it goes with the types of its parameters.
@@ -290,19 +291,37 @@ impl<'a> Splitter<'a> {
             .filter(|word| !own.contains(word))
             .map(str::to_owned)
             .collect();
-        let clustered = head.clone().find(|&i| self.word(i) == CLUSTER);
-        let cluster = clustered.map(|i| {
+        let with_arguments = |i: usize| {
             let last = self.behind(i + 1, words.end) - 1;
             self.all[i].start..self.all[last].end
-        });
+        };
+        let clustered = head.clone().find(|&i| self.word(i) == CLUSTER);
+        let limited = head.clone().find(|&i| LIMITS.contains(&self.word(i)));
         self.found.push(Item {
-            cluster,
+            cluster: clustered.map(with_arguments),
+            limit: limited.map(with_arguments),
             range: self.all[words.start].start..self.all[words.end - 1].end,
             names,
             words: inside,
             is_function,
             kernel,
         });
+    }
+
+    /// The first name before parentheses, apart from specifiers and attributes with arguments.
+    fn named(&self, head: Range<usize>) -> Option<usize> {
+        let mut at = head.start;
+        while at < head.end {
+            if WITH_ARGUMENTS.contains(&self.word(at)) {
+                at = self.behind(at + 1, head.end).max(at + 1);
+                continue;
+            }
+            if self.word(at + 1) == "(" && self.is_name(at) {
+                return Some(at);
+            }
+            at += 1;
+        }
+        None
     }
 
     /// The name before the arguments of a template, which end before word `at`.

@@ -103,7 +103,7 @@ pub use classes::{class_name, class_named, initial as class_initial};
 pub use coordinates::Coordinates;
 pub use headers::{included, with_headers};
 pub use language::Language;
-pub use source::{Bound, KernelHead, KernelParameter, SourceUnit, Traits};
+pub use source::{BlockLimit, Bound, KernelHead, KernelParameter, SourceUnit, Traits};
 pub use types::Record;
 
 /// One thread's code, parsed.

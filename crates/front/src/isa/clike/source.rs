@@ -39,8 +39,19 @@ pub struct KernelHead {
     pub dynamic: Vec<(String, String)>,
     /// Blocks per cluster, as it demands.
     pub cluster: Option<[u32; 3]>,
+    /// Threads per block, as it demands.
+    pub limit: Option<BlockLimit>,
     /// Hints at its launch.
     pub traits: Traits,
+}
+
+/// The threads in a block that a kernel demands.
+#[derive(Clone, Debug)]
+pub enum BlockLimit {
+    /// At most this number (`__launch_bounds__`).
+    AtMost(u32),
+    /// Exactly these sizes (`reqd_work_group_size`).
+    Exactly([u32; 3]),
 }
 
 /// A parameter of a kernel.
@@ -309,8 +320,28 @@ impl SourceUnit {
             let mut sizes = numbers.filter_map(|n| n.parse::<u32>().ok());
             [1, 1, 1].map(|one| sizes.next().unwrap_or(one))
         });
+        head.limit = item
+            .limit
+            .clone()
+            .and_then(|limit| block_limit(&self.text.as_str()[limit]));
         head
     }
+}
+
+/// The limit that a specifier or an attribute with arguments states, if they are numbers.
+fn block_limit(text: &str) -> Option<BlockLimit> {
+    let (word, arguments) = text.split_once('(')?;
+    let number = |argument: &str| argument.trim().trim_end_matches(['u', 'U']).parse().ok();
+    let mut sizes = arguments
+        .trim_end()
+        .strip_suffix(')')?
+        .split(',')
+        .map(number);
+    if word.trim() == "__launch_bounds__" {
+        return Some(BlockLimit::AtMost(sizes.next()??));
+    }
+    let mut size = || sizes.next()?;
+    Some(BlockLimit::Exactly([size()?, size()?, size()?]))
 }
 
 impl Unit {

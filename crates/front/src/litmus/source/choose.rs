@@ -7,7 +7,8 @@
 //! - As many threads in a block as shared arrays have elements, at most a warp, or a few, if the
 //!   code asks how many there are; two, where they meet at objects in memory or copy
 //!   asynchronously, as each makes many events; a warp, if lanes hand each other values; one, if
-//!   the code does not tell threads apart; else four.
+//!   the code does not tell threads apart; else four. `__launch_bounds__` and
+//!   `reqd_work_group_size` have precedence.
 //! - A number that a parameter is compared with decides on the parameter; else there are as many
 //!   elements as threads. Preconditions that compare it with a number hold.
 //! - A buffer reaches as far as the launch accesses it, and begins with any values. It begins with
@@ -18,7 +19,7 @@ use std::collections::BTreeSet;
 use super::bind::{Bound, bytes_of};
 use super::head::TRIAL;
 use super::launch::Contents;
-use crate::isa::clike::{KernelHead, KernelParameter};
+use crate::isa::clike::{BlockLimit, KernelHead, KernelParameter};
 use program::extent::extents;
 use program::points::Points;
 use program::unknown::Unknowns;
@@ -37,6 +38,19 @@ const ROW: u64 = 4;
 
 /// Threads per block.
 pub(super) fn block(head: &KernelHead) -> Vec<u32> {
+    let wanted = wanted(head);
+    match head.limit {
+        Some(BlockLimit::Exactly(sizes)) => {
+            let last = sizes.iter().rposition(|size| *size != 1).unwrap_or(0);
+            sizes[..=last].to_vec()
+        }
+        Some(BlockLimit::AtMost(most)) if wanted.iter().product::<u32>() > most => vec![most],
+        _ => wanted,
+    }
+}
+
+/// Threads per block that the code asks for.
+fn wanted(head: &KernelHead) -> Vec<u32> {
     let traits = &head.traits;
     if traits.lanes {
         return vec![WARP];

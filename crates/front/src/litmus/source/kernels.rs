@@ -13,7 +13,7 @@ use super::launch::Contents;
 use super::whole::{BoundProgram, ProgramOptions, ReadKernels};
 use super::{Options, SourceKind, WrittenLaunches, choose, head, launch, ptx, written};
 use crate::isa::clike::host_main::{Constants, HostCode, ProgramTrace};
-use crate::isa::clike::{KernelHead, SourceUnit, Unit, with_headers};
+use crate::isa::clike::{BlockLimit, KernelHead, SourceUnit, Unit, with_headers};
 use crate::litmus::fronts::language;
 use crate::litmus::kernel::Source;
 use crate::litmus::reading::{Form, Launch as OtherLaunch, Reading};
@@ -621,6 +621,38 @@ fn no_kernel(kind: SourceKind, sink: &Sink) -> Diagnostic {
         .help("name a file that defines one; a header is read with the file that includes it")
 }
 
+/// The error of a launch whose blocks a kernel does not take.
+fn misfit(head: &KernelHead, block: &[u32], given: &WrittenLaunches) -> Option<Diagnostic> {
+    let sizes = [0, 1, 2].map(|i| block.get(i).copied().unwrap_or(1));
+    let threads = sizes.iter().map(|n| u64::from(*n)).product::<u64>();
+    let (demand, source, help) = match head.limit.as_ref()? {
+        BlockLimit::AtMost(most) if threads > u64::from(*most) => (
+            format!("takes at most {most} (`__launch_bounds__`)"),
+            "CUDA C++ Programming Guide, Launch Bounds",
+            format!("launch it with blocks of {most}, or less"),
+        ),
+        BlockLimit::Exactly(demanded) if *demanded != sizes => {
+            let demanded = demanded.map(|n| n.to_string()).join(", ");
+            (
+                format!("takes exactly {demanded} (`reqd_work_group_size`)"),
+                "OpenCL C, Optional Attribute Qualifiers",
+                format!("launch it with blocks of {demanded}"),
+            )
+        }
+        _ => return None,
+    };
+    let message = format!(
+        "`{}` is launched with {threads} threads in a block, and {demand}",
+        head.name
+    );
+    let d = Diagnostic::error("launch-mismatch", &given.file, given.launch.span, message);
+    Some(
+        d.label("launched here")
+            .note(format!("such a launch fails ({source})"))
+            .help(help),
+    )
+}
+
 fn unknown_kernel(written: &WrittenLaunches, names: &[(String, Span)], file: &str) -> Diagnostic {
     let wanted = &written.launch.kernel;
     let message = format!("`{file}` has no kernel `{wanted}`");
@@ -784,7 +816,12 @@ impl SourceKernel {
             zeroed: Vec::new(),
         };
         match given {
-            Some(given) => bind(&mut bound, head, given)?,
+            Some(given) => {
+                if let Some(d) = misfit(head, &bound.block, given) {
+                    return Err(vec![d]);
+                }
+                bind(&mut bound, head, given)?;
+            }
             None => super::bind::choose_arguments(&mut bound, head),
         }
         Ok(bound)
