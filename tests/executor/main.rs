@@ -9,4 +9,5 @@ mod languages;
 mod loops;
 mod misuse;
 mod outcomes;
+mod proxies;
 mod trace;

@@ -213,7 +213,7 @@ pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<RunHazard> {
     list
 }
 
-/// Removes races of runs that the test's filter excludes. The first run with a race counts.
+/// Removes races of runs that the test's filter excludes. The first runs with a race count.
 pub fn leave_out_races(test: &LitmusTest, options: &RunOptions, observation: &mut Observation) {
     if test.filter.is_none() {
         return;
@@ -222,12 +222,16 @@ pub fn leave_out_races(test: &LitmusTest, options: &RunOptions, observation: &mu
         races: false,
         ..*options
     };
-    observation
-        .races
-        .retain(|race| match simt::replay(test, options, &race.schedule) {
-            Ok(run) => run.outcomes.iter().any(|seen| passes(test, &seen.state)),
-            Err(_) => false,
-        });
+    let passes = |schedule: &Recorded| match simt::replay(test, options, schedule) {
+        Ok(run) => run.outcomes.iter().any(|seen| passes(test, &seen.state)),
+        Err(_) => false,
+    };
+    observation.races.retain_mut(|race| {
+        let run = race.runs().find(passes);
+        let is_kept = run.is_some();
+        race.schedule = run.unwrap_or_default();
+        is_kept
+    });
 }
 
 /// Observed outcomes by name, without those that the test's filter excludes.

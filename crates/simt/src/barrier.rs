@@ -352,17 +352,20 @@ impl<C: Clone + Default> Barriers<C> {
         let BarrierNaming::Counted { count: None, .. } = &b.naming else {
             return None;
         };
-        let part = |u: usize| threads[u].pc != at.instr && code.kin[u] == code.kin[t];
+        let stands = |u: usize| code.threads[u].acts.get(threads[u].pc);
+        let split = |u: usize| {
+            let barrier = stands(u).and_then(Act::barrier);
+            barrier.is_some_and(|b| b.action == BarrierAction::Wait)
+        };
+        // A thread that only waits arrived at another instruction, which its state does not keep.
+        let part = |u: usize| threads[u].pc != at.instr && code.kin[u] == code.kin[t] && !split(u);
         let reach = match code.program.dialect.row().convergence {
             Convergence::Running if b.domain == Scope::Cta => Scope::Cta,
             // If another thread of the warp waits at any barrier, it is a different one.
             Convergence::Aligned if b.is_aligned() => {
                 let aligned = |u: usize| {
-                    code.threads[u]
-                        .acts
-                        .get(threads[u].pc)
-                        .and_then(Act::barrier)
-                        .is_some_and(Barrier::is_aligned)
+                    let barrier = stands(u).and_then(Act::barrier);
+                    barrier.is_some_and(Barrier::is_aligned)
                 };
                 let mut all = self
                     .phases

@@ -140,6 +140,8 @@ pub(super) enum Fence {
         scope: Scope,
         /// The memory, for the async proxy; `None`: the half is of a fence of aliases.
         part: Option<FenceMemory>,
+        /// Whether this half releases only the reads of its thread.
+        of_reads: bool,
     },
     /// A half of `fence.proxy.tensormap`.
     Map {
@@ -171,6 +173,7 @@ impl Fence {
                 acquire,
                 scope,
                 part,
+                ..
             } => {
                 let whole = part.map_or(Fence::Alias, Fence::Async);
                 let memory = Fence::of_memory(acquire, scope);

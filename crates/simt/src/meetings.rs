@@ -3,7 +3,8 @@
 //!
 //! A thread waits until all threads that it names have reached an instruction that names the same
 //! ones, or have ended if the instruction says so. Then each gets the values of all, and goes on.
-//! The exchange hands over no knowledge of memory.
+//! Two instructions with the same threads meet, wherever they stand in the code. The exchange hands
+//! over no knowledge of memory.
 //!
 //! # Invariants
 //! - A waiting thread has evaluated nothing yet: its registers do not change.
@@ -31,14 +32,16 @@ pub(super) fn meetings<'a>(
                 lanes,
                 attendance,
             } if *attendance != Attendance::Present => {
-                Some(((*among, eval(lanes, regs), *attendance), eval(value, regs)))
+                let asked = (*among, eval(lanes, regs));
+                Some((asked, attendance.spares_ended(), eval(value, regs)))
             }
             _ => None,
         }
     };
     let mut found: Vec<(Vec<usize>, Vec<i64>)> = Vec::new();
     for t in 0..code.threads.len() {
-        let Some((asked, _)) = brings(t).filter(|_| !found.iter().any(|f| f.0.contains(&t))) else {
+        let is_free = !found.iter().any(|f| f.0.contains(&t));
+        let Some((asked, spares_ended, _)) = brings(t).filter(|_| is_free) else {
             continue;
         };
         let mates = code
@@ -50,8 +53,8 @@ pub(super) fn meetings<'a>(
         let mut brought = vec![0; BROUGHT];
         let mut came = Vec::new();
         let none_is_awaited = group.iter().all(|&(rank, u)| {
-            let Some((_, value)) = brings(u).filter(|b| b.0 == asked) else {
-                return asked.2.spares_ended() && is_over(u);
+            let Some((_, _, value)) = brings(u).filter(|b| b.0 == asked) else {
+                return spares_ended && is_over(u);
             };
             brought[rank] = value;
             brought[usize::from(ATTENDED)] |= 1 << rank;

@@ -15,7 +15,6 @@ use super::code::{
     PhysicalLocation, Regions, ThreadCode,
 };
 use super::groups::Groups;
-use program::dialect::Convergence;
 use program::litmus::{LitmusTest, Observable};
 use program::memory::Memory;
 use program::unknown::Unknowns;
@@ -250,14 +249,6 @@ impl Code {
         {
             return Err("not in this machine: a barrier instance that only waits".into());
         }
-        // A finished history decides which barriers meet, and it keeps no registers.
-        let lanes = op.barrier().and_then(|b| b.lanes.as_ref());
-        let computed = lanes.is_some_and(|mask| !matches!(mask, Expr::Const(_)));
-        if computed && self.program.dialect.row().convergence != Convergence::Aligned {
-            return Err(
-                "not in this machine: a barrier of a warp for lanes that are computed".into(),
-            );
-        }
         act.try_map(|a| access(&a.tags, a.scope, a.ty), |mark| fence(&mark))
     }
 
@@ -415,6 +406,7 @@ fn fence(
                 acquire,
                 scope,
                 part: of_async.then_some(part),
+                of_reads: tags.has(Tag::OfReads),
             },
         });
     }

@@ -558,6 +558,10 @@ impl<B: Backend> Machine<'_, B> {
                 );
                 return Err(fault(at, FaultKind::Barrier, &what));
             }
+            // The memory keeps which lanes the barrier names, but no registers.
+            let regs = &state.threads[t].regs;
+            let lanes = b.lanes.as_ref().map(|mask| Expr::Const(eval(mask, regs)));
+            let b = &Barrier { lanes, ..b.clone() };
             carried = self.memory.arrive(cx, m, at, b)?;
         }
         let regs = &state.threads[t].regs;

@@ -7,7 +7,8 @@
 //!
 //! # Invariants
 //! - Asynchronous operations are separate threads, their agents. An access of the async proxy and
-//!   one of the generic proxy have an order only with a proxy fence between them ([`clock`]).
+//!   one of the generic proxy have an order only with a proxy fence between them ([`clock`]). So
+//!   have a write of a tensor map and a copy that reads the map.
 //! - For each location, it keeps the latest access of each kind and thread. Earlier ones of the
 //!   kind come before it, so a later access that races with one of them also races with the latest.
 //!
@@ -21,6 +22,7 @@ mod why;
 
 use std::cell::LazyCell;
 use std::fmt;
+use std::sync::Arc;
 
 use super::code::{Access, Code};
 use super::place::place;
@@ -64,6 +66,29 @@ pub struct Race {
     pub count: u64,
     /// A run that contains it.
     pub schedule: Recorded,
+    /// Further runs that contain it, at most [`MOST_RUNS`]: a test may leave out the first one.
+    /// [`Race::runs`] completes them.
+    also: Vec<Arc<Recorded>>,
+}
+
+/// The number of further runs that are kept with a race.
+const MOST_RUNS: usize = 50;
+
+impl Race {
+    /// The runs that are kept, with the options of the first one.
+    pub fn runs(&self) -> impl Iterator<Item = Recorded> {
+        let first = &self.schedule;
+        let others = self.also.iter().map(|run| Recorded {
+            memory: first.memory.clone(),
+            early: first.early.clone(),
+            scheduling: first.scheduling.clone(),
+            launch: first.launch,
+            patient: first.patient,
+            lazy: first.lazy,
+            ..Recorded::clone(run)
+        });
+        std::iter::once(first.clone()).chain(others)
+    }
 }
 
 impl fmt::Display for RacingAccess {
@@ -96,7 +121,7 @@ pub(super) fn applies(code: &Code) -> Result<(), String> {
 }
 
 /// Whether every location is accessed by its own name, through the generic proxy or, by
-/// asynchronous operations, through the async proxy.
+/// asynchronous operations, through the async proxy and, for tensor maps, the tensormap proxy.
 fn has_no_other_proxy(code: &Code) -> bool {
     code.memory
         .cells
@@ -105,7 +130,7 @@ fn has_no_other_proxy(code: &Code) -> bool {
         .all(|(i, cell)| cell.memory.0 as usize == i)
         && code.threads.iter().flat_map(|t| &t.acts).all(|act| {
             act.accesses()
-                .all(|access| !access.map && matches!(access.proxy, Proxy::Generic | Proxy::Async))
+                .all(|access| matches!(access.proxy, Proxy::Generic | Proxy::Async))
         })
 }
 
@@ -200,6 +225,10 @@ fn add(
     known: &mut Vec<Race>,
     pairs: Vec<RacingAccesses>,
 ) {
+    if pairs.is_empty() {
+        return;
+    }
+    let run = Arc::new(recorded.clone());
     for found in pairs {
         let sides = [side(code, &found.first), side(code, &found.second)];
         let same = |r: &&mut Race| {
@@ -213,6 +242,10 @@ fn add(
         };
         if let Some(race) = known.iter_mut().find(same) {
             race.count += 1;
+            let is_last = race.also.last().is_some_and(|last| Arc::ptr_eq(last, &run));
+            if race.also.len() < MOST_RUNS && !is_last {
+                race.also.push(run.clone());
+            }
             continue;
         }
         let [first, second] = sides;
@@ -225,6 +258,7 @@ fn add(
             why: why::why(code, events, &found),
             count: 1,
             schedule: recorded.clone(),
+            also: Vec::new(),
         });
     }
 }
@@ -315,7 +349,7 @@ fn pairs(
 
 /// Whether two accesses have the same strength and scope.
 fn alike(a: &Touch, b: &Touch) -> bool {
-    let kind = |access: &Access| (access.strong, access.scope, access.proxy);
+    let kind = |access: &Access| (access.strong, access.scope, access.proxy, access.map);
     kind(&a.access) == kind(&b.access)
 }
 

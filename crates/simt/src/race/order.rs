@@ -25,7 +25,7 @@ use crate::code::{Access, Act, Code, Fence, OnObject};
 use crate::record::{RunEvent, Spot, WriteId};
 use program::dialect::RaceRules;
 use program::mbarrier::{PHASES, phase_of};
-use program::{Proxy, Scope};
+use program::{Expr, Proxy, Scope, Ty};
 
 /// The requirements for one event to come before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +157,8 @@ impl Touch {
         ProxyAccess {
             thread: self.thread,
             proxy: self.access.proxy,
+            map: self.access.map,
+            write: self.write,
         }
     }
 }
@@ -377,6 +379,8 @@ impl<'a> RunOrder<'a> {
             let by = ProxyAccess {
                 thread: o.thread,
                 proxy: o.proxy,
+                map: false,
+                write: false,
             };
             clock.orders(self.code, next.loc, (by, o.time), next.by_proxy())
         });
@@ -698,16 +702,38 @@ impl<'a> RunOrder<'a> {
     }
 
     fn fences(&mut self, at: Spot, fence: Fence) {
-        let half = matches!(fence, Fence::Half { .. });
+        let t = at.thread;
         for part in fence.in_turn() {
-            match part {
-                Fence::Async(memory) => {
-                    self.clocks[at.thread].crosses(memory, at.thread, half);
+            match (part, fence) {
+                (Fence::Async(memory), Fence::Half { acquire: true, .. }) => {
+                    self.clocks[t].acquires(memory, t);
                 }
-                Fence::Thread { .. } => self.fence_of_memory(at, part),
+                (Fence::Async(memory), Fence::Half { of_reads, .. }) => {
+                    self.clocks[t].releases(memory, t, of_reads);
+                }
+                (Fence::Async(memory), _) => self.clocks[t].crosses(memory, t),
+                (Fence::Map { acquire: true, .. }, _) => {
+                    let map = self.map_of(at);
+                    self.clocks[t].acquires_map(map, self.code.cta[t]);
+                }
+                (Fence::Map { .. }, _) => self.clocks[t].releases_maps(),
+                (Fence::Thread { .. }, _) => self.fence_of_memory(at, part),
                 _ => {}
             }
         }
+    }
+
+    /// The map that an acquire half names; `None` if its address is in a register. The half then
+    /// counts for every map, which orders more.
+    fn map_of(&self, at: Spot) -> Option<usize> {
+        let Act::Mark { addr, .. } = &self.code.threads[at.thread].acts[at.instr] else {
+            return None;
+        };
+        let &Expr::Const(address) = addr.as_ref()? else {
+            return None;
+        };
+        let place = self.code.place(at.thread, address, Ty::U64, false);
+        place.map(|place| place.loc)
     }
 
     fn fence_of_memory(&mut self, at: Spot, fence: Fence) {

@@ -66,10 +66,24 @@ pub(super) fn why(code: &Code, events: &[RunEvent], found: &RacingAccesses) -> S
 fn proxies(code: &Code, events: &[RunEvent], found: &RacingAccesses) -> Option<String> {
     let [a, b] = [&found.first.touch, &found.second.touch];
     let [from, to] = [a, b].map(|touch| touch.access.proxy);
-    if from == Proxy::Generic && to == Proxy::Generic {
+    let maps = [a, b].map(|touch| touch.access.map);
+    if from == Proxy::Generic && to == Proxy::Generic && maps == [false; 2] {
         return None;
     }
     if ordered(code, events, Requirement::All, found).0 {
+        match maps {
+            [true, _] => {
+                let why =
+                    "the completion of the first, which reads a tensor map, was not waited for";
+                return Some(why.into());
+            }
+            [_, true] => {
+                let why = "events order them, but a copy sees the write of a tensor map only \
+                    behind a release half and an acquire half of `fence.proxy.tensormap`";
+                return Some(why.into());
+            }
+            _ => {}
+        }
         let missing = "events order them, but `fence.proxy.async` is missing between them";
         return Some(match (from, to) {
             (Proxy::Generic, _) => format!("{missing}: only the second is of the async proxy"),

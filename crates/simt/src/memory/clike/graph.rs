@@ -48,6 +48,7 @@ pub(super) struct HistoryEvent {
     pub(super) instr: usize,
     /// Meaningless for fences and barriers.
     pub(super) loc: usize,
+    /// For the arrival or wait at a warp's barrier: its mask of lanes. Meaningless for fences.
     pub(super) value: i64,
     /// For a read: the write that it reads from.
     pub(super) source: usize,

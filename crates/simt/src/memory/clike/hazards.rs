@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::Clike;
 use super::graph::{History, HistoryKind};
 use super::language::Uniform;
-use crate::code::{Code, eval};
+use crate::code::Code;
 use crate::record::{HazardKind, RunHazard};
 use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, Tag, ThreadId};
 
@@ -18,6 +18,8 @@ struct BarrierCall<'a> {
     thread: usize,
     instr: usize,
     barrier: &'a Barrier,
+    /// The mask of a warp's barrier, as it was at the call.
+    mask: Option<i64>,
     /// All calls of one phase share this: the barrier and, if it has phases, the number of earlier
     /// calls in the thread.
     phase: (NamingKey, usize),
@@ -28,23 +30,16 @@ type Phases<'c, 'a> = FxHashMap<(NamingKey, usize), Vec<&'c BarrierCall<'a>>>;
 
 type NamingKey = (Scope, Option<i64>, Option<i64>, Option<i64>);
 
-/// The mask of a warp's barrier; it is a constant in this memory.
-fn mask(b: &Barrier) -> Option<i64> {
-    b.lanes.as_ref().map(|mask| eval(mask, &[]))
-}
-
-fn key(b: &Barrier) -> NamingKey {
-    fn constant(e: &Expr) -> Option<i64> {
-        match e {
-            Expr::Const(v) => Some(*v),
-            _ => None,
-        }
-    }
+fn key(b: &Barrier, mask: Option<i64>) -> NamingKey {
+    let constant = |e: &Expr| match e {
+        Expr::Const(v) => Some(*v),
+        _ => None,
+    };
     match &b.naming {
-        BarrierNaming::Counted { id, .. } => (b.domain, mask(b), None, constant(id)),
+        BarrierNaming::Counted { id, .. } => (b.domain, mask, None, constant(id)),
         BarrierNaming::Instance { instance, id, .. } => (
             b.domain,
-            mask(b),
+            mask,
             Some(*instance),
             id.as_ref().and_then(constant),
         ),
@@ -60,13 +55,15 @@ fn calls<'a>(code: &'a Code, m: &History, kind: HistoryKind) -> Vec<BarrierCall<
             let Some(barrier) = code.threads[thread].acts[e.instr].barrier() else {
                 continue;
             };
-            let key = key(barrier);
+            let mask = barrier.lanes.is_some().then_some(e.value);
+            let key = key(barrier, mask);
             let number = earlier.entry(key).or_default();
             let instance = matches!(barrier.naming, BarrierNaming::Instance { .. });
             list.push(BarrierCall {
                 thread,
                 instr: e.instr,
                 barrier,
+                mask,
                 phase: (key, if instance { 0 } else { *number }),
             });
             *number += 1;
@@ -82,14 +79,13 @@ fn arguments(b: &Barrier) -> (bool, bool, Option<Scope>) {
 /// Whether a call's barrier is also for the given thread.
 fn invites(code: &Code, call: &BarrierCall<'_>, thread: usize) -> bool {
     let group = |t: usize| code.group(t, call.barrier.domain);
-    thread != call.thread
-        && group(thread) == group(call.thread)
-        && !excludes(code, call.barrier, thread)
+    thread != call.thread && group(thread) == group(call.thread) && !excludes(code, call, thread)
 }
 
 /// Whether the mask of a warp's barrier lacks a thread.
-fn excludes(code: &Code, b: &Barrier, thread: usize) -> bool {
-    mask(b).is_some_and(|mask| mask >> code.lanes[thread].min(31) & 1 == 0)
+fn excludes(code: &Code, call: &BarrierCall<'_>, thread: usize) -> bool {
+    call.mask
+        .is_some_and(|mask| mask >> code.lanes[thread].min(31) & 1 == 0)
 }
 
 impl BarrierCall<'_> {
@@ -171,7 +167,7 @@ impl Clike {
             }
             let met = met(&phases, a);
             if is_unawaited(a, &waits)
-                || excludes(code, a.barrier, a.thread)
+                || excludes(code, a, a.thread)
                 || self.is_missed(code, m, met, a)
                 || self.elsewhere(code, met, a)
             {

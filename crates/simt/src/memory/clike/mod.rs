@@ -48,7 +48,7 @@ use smallvec::SmallVec;
 use super::early::Binding;
 use super::rules::MemoryRules;
 use super::{At, Backend, Context, MemoryAccess, NewValue};
-use crate::code::{Act, Code, Fence, Regions};
+use crate::code::{Act, Code, Fence, Regions, eval};
 use crate::record::{self, RunHazard};
 use crate::thread::ThreadState;
 use crate::{Early, Result, StepHalt};
@@ -316,6 +316,7 @@ impl Backend for Clike {
     ) -> Result<Arrivals> {
         self.close(cx, m, at.thread)?;
         let mut e = self.half(cx.code, at, HistoryKind::Arrive, b);
+        e.value = b.lanes.as_ref().map_or(0, |mask| eval(mask, &[]));
         self.follow(cx.code, m, &mut e);
         let arrivals = next(m, at.thread);
         self.append(cx.code, m, e, None)?;
@@ -337,6 +338,11 @@ impl Backend for Clike {
             return;
         };
         let mut e = self.half(code, at, HistoryKind::Wait, b);
+        // A warp's barrier arrives and waits in one instruction.
+        let arrival = m.of(at.thread).next_back();
+        e.value = arrival
+            .filter(|(_, a)| a.kind == HistoryKind::Arrive)
+            .map_or(0, |(_, a)| a.value);
         self.follow(code, m, &mut e);
         self.take(m, &mut e, given(m, carried).into_iter());
         e.open = e.acquire;
