@@ -15,7 +15,7 @@ use front::litmus::{Splice, respelled};
 use program::litmus::LitmusTest;
 use program::strength::{self, ALL_FLAGS, Order};
 use program::writing::{AtomicAccess, Writing};
-use program::{Dialect, DialectRow, LocId, Op, Scope, ThreadId, Ty};
+use program::{Dialect, DialectRow, Instr, LocId, Op, Scope, ThreadId, Ty};
 
 use crate::knobs::{Knob, Level, Spot, Written, instr, said, spots};
 

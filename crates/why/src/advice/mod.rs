@@ -415,7 +415,7 @@ fn forbid(advice: &mut Advice, by_test: &[&[Asked<'_>]], how: &How<'_>, left: Op
     let deadline = Deadline(left.map(|left| Instant::now() + left));
     for one in by_test.iter().copied().flatten() {
         let negate = one.goals.iter().find_map(|goal| match goal {
-            Goal::Never { negate } => Some(*negate),
+            Ask::Reachability { negate, .. } => Some(*negate),
             _ => None,
         });
         let (Some(negate), Ok(judged)) = (negate, How::judged(one.test, one)) else {
