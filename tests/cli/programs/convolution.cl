@@ -1,3 +1,5 @@
+// A convolution through local memory, with its host code. The host compiler sees the kernel, too:
+// a real program would hand its text to `clCreateProgramWithSource`.
 #ifndef __OPENCL_VERSION__
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,9 +9,8 @@ use std::ops::Range;
 
 use super::machine::{BYTE, Machine, element_of, null};
 use super::parser::Read;
-use super::records::zero_of;
 use super::tree::{HostBase, HostExpr, HostExprKind, HostType};
-use super::values::{Allocation, Element, HostValue, MemoryObject, Place, Pointer};
+use super::values::{Allocation, Element, HostValue, MemoryObject, Place, Pointer, zero_of};
 use program::{Dialect, Ty};
 
 /// Elements of memory that is followed.

@@ -14,9 +14,8 @@ use std::ops::Range;
 use super::launches::KernelLaunchCall;
 use super::machine::Machine;
 use super::parser::Read;
-use super::records::RecordValue;
 use super::runtime::{RuntimeCallSite, SUCCESS};
-use super::values::{Capture, GraphNode, GraphObject, HostLine, HostValue};
+use super::values::{Capture, GraphNode, GraphObject, HostLine, HostValue, RecordValue};
 
 impl Machine<'_> {
     /// `cudaGraphCreate(&graph, 0)`

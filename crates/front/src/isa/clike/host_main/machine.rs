@@ -6,12 +6,13 @@ use std::rc::Rc;
 
 use super::code::HostCode;
 use super::parser::Read;
-use super::records::zero_of;
+pub(super) use super::tree::{BYTE, element_of};
 use super::tree::{
     HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostStmt, HostStmtKind, HostType,
 };
+pub(super) use super::values::null;
 use super::values::{
-    Allocation, Element, HostLine, HostState, HostValue, Place, Pointer, Variable,
+    Allocation, HostLine, HostState, HostValue, Place, Pointer, Variable, zero_of,
 };
 use program::Ty;
 
@@ -58,17 +59,6 @@ const MOST_STEPS: usize = 200_000;
 
 /// Functions that are followed inside of each other.
 const DEEPEST: usize = 64;
-
-/// A byte of unsaid type.
-pub(super) const BYTE: Element = Element {
-    ty: Ty {
-        bits: 8,
-        signed: false,
-    },
-    floating: false,
-    said: false,
-    stride: 1,
-};
 
 impl<'a> Machine<'a> {
     pub(super) fn new(code: &'a HostCode<'a>, plan: Vec<bool>) -> Machine<'a> {
@@ -632,30 +622,4 @@ impl<'a> Machine<'a> {
 fn is_register(word: &str) -> bool {
     let number = word.strip_prefix('r').filter(|n| !n.is_empty());
     number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// The null pointer.
-pub(super) fn null(element: Element) -> HostValue {
-    HostValue::Pointer(Pointer {
-        memory: None,
-        offset: 0,
-        element,
-    })
-}
-
-/// The type of numbers that a type is made of.
-pub(super) fn element_of(base: &HostBase) -> Element {
-    match base {
-        HostBase::Int(ty) | HostBase::Atomic(ty, false, _) => Element::number(*ty, false),
-        HostBase::Float(bits) => Element::number(
-            Ty {
-                bits: *bits,
-                signed: false,
-            },
-            true,
-        ),
-        HostBase::Record(record) => Element::record(record),
-        HostBase::Bool => Element { said: true, ..BYTE },
-        _ => BYTE,
-    }
 }

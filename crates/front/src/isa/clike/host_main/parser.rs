@@ -8,9 +8,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::records::HostRecord;
 use super::tree::{
-    HostBase, HostDeclared, HostExpr, HostFunction, HostStmt, HostStmtKind, HostType,
+    HostBase, HostDeclared, HostExpr, HostFunction, HostRecord, HostStmt, HostStmtKind, HostType,
 };
 use crate::isa::clike::classes::{class_name, class_named};
 use crate::isa::clike::lex::{Tok, tokens};

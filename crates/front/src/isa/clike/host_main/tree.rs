@@ -2,11 +2,17 @@
 //!
 //! Host code has constructs that no kernel has, such as launches, strings and `new`. It needs no
 //! types for its meaning but those of memory, so trees keep operators as they are written.
+//!
+//! # Invariants
+//! - Offsets in structures are those of the device: each member is aligned to its size.
+//! - A structure with anything but numbers has no cells, and is never memory.
+//!
+//! # Sources
+//! - Itanium C++ ABI, *Non-POD Class Types*: offsets of members.
 
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::records::HostRecord;
 use program::Ty;
 
 /// An expression with its place in the text.
@@ -165,4 +171,197 @@ pub(super) enum HostStmtKind {
     Break,
     Continue,
     Return(Option<HostExpr>),
+}
+
+/// The type of numbers in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Element {
+    pub(super) ty: Ty,
+    /// Whether it is a number of floating point.
+    pub(super) floating: bool,
+    /// Whether the code says it: `void` does not.
+    pub(super) said: bool,
+    /// The distance to the next one in bytes.
+    pub(super) stride: u32,
+}
+
+impl Element {
+    pub(super) fn bytes(self) -> i64 {
+        i64::from(self.stride)
+    }
+
+    /// A number of a type.
+    pub(super) fn number(ty: Ty, floating: bool) -> Element {
+        Element {
+            ty,
+            floating,
+            said: true,
+            stride: u32::from(ty.bits / 8).max(1),
+        }
+    }
+
+    /// A structure.
+    pub(super) fn record(record: &HostRecord) -> Element {
+        let byte = Ty {
+            bits: 8,
+            signed: false,
+        };
+        Element {
+            stride: u32::try_from(record.size).unwrap_or(1).max(1),
+            ..Element::number(byte, false)
+        }
+    }
+}
+
+/// A byte of unsaid type.
+pub(super) const BYTE: Element = Element {
+    ty: Ty {
+        bits: 8,
+        signed: false,
+    },
+    floating: false,
+    said: false,
+    stride: 1,
+};
+
+/// The type of numbers that a type is made of.
+pub(super) fn element_of(base: &HostBase) -> Element {
+    match base {
+        HostBase::Int(ty) | HostBase::Atomic(ty, false, _) => Element::number(*ty, false),
+        HostBase::Float(bits) => Element::number(
+            Ty {
+                bits: *bits,
+                signed: false,
+            },
+            true,
+        ),
+        HostBase::Record(record) => Element::record(record),
+        HostBase::Bool => Element { said: true, ..BYTE },
+        _ => BYTE,
+    }
+}
+
+/// A structure: its members in order.
+#[derive(Debug)]
+pub(super) struct HostRecord {
+    pub(super) name: String,
+    pub(super) members: Vec<RecordMember>,
+    /// The numbers that it consists of; empty: it is not memory.
+    pub(super) cells: Vec<RecordCell>,
+    /// In bytes.
+    pub(super) size: i64,
+}
+
+/// A member of a structure.
+#[derive(Debug)]
+pub(super) struct RecordMember {
+    pub(super) declared: HostDeclared,
+    /// The number of its elements, if it is an array.
+    pub(super) length: Option<i64>,
+    pub(super) offset: i64,
+}
+
+/// A number in a structure.
+#[derive(Debug)]
+pub(super) struct RecordCell {
+    /// `.key`, `.a[1]`
+    pub(super) path: String,
+    pub(super) offset: i64,
+    pub(super) element: Element,
+}
+
+impl HostRecord {
+    /// The structure with these members; `None`: a member is of an unknown size.
+    pub(super) fn new(name: String, declared: Vec<HostDeclared>) -> Option<HostRecord> {
+        let mut record = HostRecord {
+            name,
+            members: Vec::new(),
+            cells: Vec::new(),
+            size: 0,
+        };
+        let (mut aligned, mut plain) = (1, true);
+        for declared in declared {
+            let length = match declared.arrays.as_slice() {
+                [] => None,
+                [Some(size)] => match size.kind {
+                    HostExprKind::Int(length, _) => Some(length),
+                    _ => return None,
+                },
+                _ => return None,
+            };
+            let (bytes, align) = sizes(&declared.of);
+            record.size = next_multiple(record.size, align);
+            aligned = aligned.max(align);
+            let offset = record.size;
+            plain &= record.add_cells(&declared, length, offset);
+            record.size += bytes * length.unwrap_or(1);
+            record.members.push(RecordMember {
+                declared,
+                length,
+                offset,
+            });
+        }
+        record.size = next_multiple(record.size, aligned);
+        if !plain {
+            record.cells.clear();
+        }
+        Some(record)
+    }
+
+    /// Adds the numbers of a member; whether it has nothing else.
+    fn add_cells(&mut self, declared: &HostDeclared, length: Option<i64>, offset: i64) -> bool {
+        let (bytes, _) = sizes(&declared.of);
+        for i in 0..length.unwrap_or(1) {
+            let name = match length {
+                Some(_) => format!(".{}[{i}]", declared.name),
+                None => format!(".{}", declared.name),
+            };
+            let start = offset + i * bytes;
+            match &declared.of.base {
+                HostBase::Record(inner) if declared.of.pointers == 0 => {
+                    if inner.cells.is_empty() {
+                        return false;
+                    }
+                    self.cells.extend(inner.cells.iter().map(|cell| RecordCell {
+                        path: format!("{name}{}", cell.path),
+                        offset: start + cell.offset,
+                        element: cell.element,
+                    }));
+                }
+                _ if declared.of.is_number() => self.cells.push(RecordCell {
+                    path: name,
+                    offset: start,
+                    element: element_of(&declared.of.base),
+                }),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// The number of a member.
+    pub(super) fn member(&self, name: &str) -> Option<usize> {
+        self.members.iter().position(|m| m.declared.name == name)
+    }
+}
+
+/// The size of a type and its alignment.
+fn sizes(of: &HostType) -> (i64, i64) {
+    match &of.base {
+        _ if of.pointers > 0 => (8, 8),
+        HostBase::Record(record) => {
+            let inner = record.members.iter().map(|m| sizes(&m.declared.of).1);
+            (record.size, inner.max().unwrap_or(1))
+        }
+        HostBase::Dim3 => (12, 4),
+        HostBase::Int(_) | HostBase::Bool | HostBase::Float(_) | HostBase::Atomic(..) => {
+            let bytes = element_of(&of.base).bytes();
+            (bytes, bytes)
+        }
+        _ => (8, 8),
+    }
+}
+
+fn next_multiple(n: i64, of: i64) -> i64 {
+    (n + of - 1) / of * of
 }

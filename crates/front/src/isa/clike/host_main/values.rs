@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::records::{HostRecord, RecordValue};
-use super::tree::{HostFunction, HostType};
+pub(super) use super::tree::Element;
+use super::tree::{HostBase, HostFunction, HostRecord, HostType, element_of};
 use program::Ty;
 
 /// A value.
@@ -60,46 +60,6 @@ pub(super) struct Pointer {
     /// In bytes.
     pub(super) offset: i64,
     pub(super) element: Element,
-}
-
-/// The type of numbers in memory.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Element {
-    pub(super) ty: Ty,
-    /// Whether it is a number of floating point.
-    pub(super) floating: bool,
-    /// Whether the code says it: `void` does not.
-    pub(super) said: bool,
-    /// The distance to the next one in bytes.
-    pub(super) stride: u32,
-}
-
-impl Element {
-    pub(super) fn bytes(self) -> i64 {
-        i64::from(self.stride)
-    }
-
-    /// A number of a type.
-    pub(super) fn number(ty: Ty, floating: bool) -> Element {
-        Element {
-            ty,
-            floating,
-            said: true,
-            stride: u32::from(ty.bits / 8).max(1),
-        }
-    }
-
-    /// A structure.
-    pub(super) fn record(record: &HostRecord) -> Element {
-        let byte = Ty {
-            bits: 8,
-            signed: false,
-        };
-        Element {
-            stride: u32::try_from(record.size).unwrap_or(1).max(1),
-            ..Element::number(byte, false)
-        }
-    }
 }
 
 /// An atomic object in memory.
@@ -412,4 +372,38 @@ pub(super) struct HostState {
     pub(super) begun: bool,
     /// Whether `exit` was called in a function.
     pub(super) ended: bool,
+}
+
+/// The null pointer.
+pub(super) fn null(element: Element) -> HostValue {
+    HostValue::Pointer(Pointer {
+        memory: None,
+        offset: 0,
+        element,
+    })
+}
+
+/// The value of a variable of a type that begins with zeros.
+pub(super) fn zero_of(of: &HostType) -> HostValue {
+    match &of.base {
+        _ if of.pointers > 0 => null(element_of(&of.base)),
+        HostBase::Float(bits) => HostValue::Float(0.0, *bits),
+        HostBase::Int(ty) => HostValue::Int(0, *ty),
+        HostBase::Dim3 => HostValue::Dim3([1, 1, 1]),
+        HostBase::Stream => HostValue::Stream(StreamValue::Default),
+        _ => HostValue::Int(0, Ty::S32),
+    }
+}
+
+/// A structure in variables: its type, and the variable of its first member.
+#[derive(Clone, Debug)]
+pub(super) struct RecordValue {
+    pub(super) of: Rc<HostRecord>,
+    pub(super) first: usize,
+}
+
+impl PartialEq for RecordValue {
+    fn eq(&self, other: &RecordValue) -> bool {
+        self.first == other.first
+    }
 }
