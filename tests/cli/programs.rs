@@ -363,9 +363,9 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "--args 64",
     ),
     (
-        "int main() { int *p; cudaMallocPitch(&p, 0, 4, 4); }",
+        "int main() { int *p; cudaMalloc3D(&p, 4); }",
         "p.cu:2:22",
-        "`cudaMallocPitch` is not followed",
+        "`cudaMalloc3D` is not followed",
         "--launch",
     ),
     (
