@@ -45,6 +45,7 @@ mod headers;
 mod import;
 mod interrupt;
 mod kernels;
+mod launches;
 mod list;
 mod load;
 mod man;
