@@ -134,6 +134,7 @@ pub(crate) fn unwritten(
                 .extend(site(sk, read).map(|site| (site, name_of(facts, source))));
         }
     }
+    found.never = Some(never);
     found.unknowns = Unknowns::with_unwritten(
         &facts.task.test.program,
         found.reads.keys().copied().collect(),

@@ -35,6 +35,7 @@ use crate::skeleton::signature::{self, BaseRole};
 use crate::skeleton::{Cond, Event, Skeleton, Term, TermId, observable_ty, place};
 use crate::task::Task;
 use cat::model::signature::BaseId;
+use cat::rel::Rel;
 use implied::Implied;
 use program::litmus::{Atom as PropAtom, Observable, Prop};
 use program::memory::{CellId, Memory};
@@ -112,6 +113,8 @@ pub struct UnwrittenReads {
     pub ends: BTreeSet<CellId>,
     /// The values that depend on these reads.
     pub unknowns: Unknowns,
+    /// Writes and reads of one place where the read never reads from the write.
+    pub never: Option<Rel>,
 }
 
 /// Whether some memory cell begins with any value.
@@ -242,13 +245,14 @@ impl<'a> Facts<'a> {
                 .filter(|&e| events[e].is_write() && events[e].thread.is_some())
                 .filter(|&e| self.carries(&reads, e))
                 .collect();
+            let may_read = |read: usize, write: usize| {
+                let never = self.unwritten.never.as_ref();
+                self.domains.may_overlap(&self.sk, read, write)
+                    && never.is_none_or(|never| !never.has(write, read))
+            };
             let more: Vec<usize> = (0..events.len())
                 .filter(|&e| events[e].is_read() && !reads[e])
-                .filter(|&e| {
-                    writes
-                        .iter()
-                        .any(|&w| self.domains.may_overlap(&self.sk, e, w))
-                })
+                .filter(|&e| writes.iter().any(|&w| may_read(e, w)))
                 .collect();
             if more.is_empty() {
                 return reads;
