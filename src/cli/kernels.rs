@@ -34,9 +34,9 @@ pub(super) fn denies(unit: &Unit<'_>, question: &Question, settings: &Settings) 
     (unit.source.launch.is_some() && !defined) || (settings.deny_race && race)
 }
 
-/// The reads of memory that nothing has written, but for those of buffers that the launch fills. One
-/// answer about a kernel lists them: that about races, or the first one behind a proof, which lists
-/// none. `earlier`: the answers before. A race explains the reads of the object that it is about.
+/// The reads of memory before any write to it, except those of buffers that the launch fills. One
+/// answer about a kernel lists them: the one about races or, if that is a proof, the next one.
+/// `earlier` are the answers before this one. A race explains the reads of its own object.
 pub(super) fn mistaken_reads(
     unit: &Unit<'_>,
     earlier: &[AnswerLine],

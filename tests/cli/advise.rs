@@ -299,21 +299,25 @@ fn a_fence_that_cannot_be_changed_is_no_obstacle() {
     );
 }
 
-/// A flag written through one address and read through another, and bytes copied through the async
-/// proxy: the missing part is a proxy fence, and `check` and `advise` name the same one.
+/// A flag has two addresses, or a copy goes through the async proxy. The missing part is a proxy
+/// fence, and `check` and `advise` name the same one.
 #[test]
 fn a_missing_proxy_fence_is_found_as_check_finds_it() {
-    let flag = "name = \"alias\"\ncondition = 'P1:r0 == 1 /\\ P1:r1 == 0'\nmemory = { x = 0, f = 0, g = { alias = \"f\" } }\n\
+    let flag = "name = \"alias\"\ncondition = 'P1:r0 == 1 /\\ P1:r1 == 0'\n\
+        memory = { x = 0, f = 0, g = { alias = \"f\" } }\n\
                 [[thread]]\ncta = 0\ncode = '''\nst.weak x, 1\nst.release.gpu g, 1\n'''\n\
                 [[thread]]\ncta = 1\ncode = '''\nld.acquire.gpu r0, f\nld.weak r1, x\n'''\n\
                 [expect]\nptx = { reachability = \"forbidden\" }\n";
     let raced = flag
         .replace("ld.weak r1, x\n", "bne r0, 1, E\nld.weak r1, x\nE:\n")
         .replace("reachability = \"forbidden\"", "race = \"race-free\"");
-    let copied = "name = \"async\"\n[memory]\ns = { init = [0, 0, 0, 0], type = \"u32\", space = \"shared\" }\n\
-                  g = { init = [0, 0, 0, 0], type = \"u32\" }\n[[thread]]\ncta = 0\ncode = '''\nst.shared.u32 [s], 1\n\
+    let copied = "name = \"async\"\n[memory]\n\
+        s = { init = [0, 0, 0, 0], type = \"u32\", space = \"shared\" }\n\
+                  g = { init = [0, 0, 0, 0], type = \"u32\" }\n[[thread]]\ncta = 0\ncode = '''\n\
+                  st.shared.u32 [s], 1\n\
                   bar.sync 0\n'''\n[[thread]]\ncta = 0\ncode = '''\nbar.sync 0\n\
-                  cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16\n'''\n[expect]\nptx = { race = \"race-free\" }\n";
+                  cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16\n'''\n[expect]\n\
+                  ptx = { race = \"race-free\" }\n";
     let fenced: &[&str] = &["--set", "alias-overlap=fenced"];
     for (text, set, fence) in [
         (flag, fenced, "fence.proxy.alias"),
@@ -357,14 +361,18 @@ fn a_missing_proxy_fence_is_found_as_check_finds_it() {
 fn kernels_of_source_files_are_repaired_as_check_says() {
     let kernel = |barrier: &str| {
         format!(
-            "// fencepost: k<<<1, 4>>>(in[4], out[4])\n__global__ void k(const int *in, int *out) {{\n\
-             __shared__ int s[4];\nint t = threadIdx.x;\ns[t] = in[t];\n{barrier}out[t] = s[3 - t];\n}}\n"
+            "// fencepost: k<<<1, 4>>>(in[4], out[4])\n\
+             __global__ void k(const int *in, int *out) {{\n\
+             __shared__ int s[4];\nint t = threadIdx.x;\ns[t] = in[t];\n\
+             {barrier}out[t] = s[3 - t];\n}}\n"
         )
     };
     let opencl = |barrier: &str| {
         format!(
-            "// fencepost: k<<<1, 4>>>(a[4], b[4])\n__kernel void k(__global int *a, __global int *b) {{\n\
-             __local int s[4];\nint t = get_local_id(0);\ns[t] = a[t];\n{barrier}b[t] = s[3 - t];\n}}\n"
+            "// fencepost: k<<<1, 4>>>(a[4], b[4])\n\
+             __kernel void k(__global int *a, __global int *b) {{\n\
+             __local int s[4];\nint t = get_local_id(0);\ns[t] = a[t];\n\
+             {barrier}b[t] = s[3 - t];\n}}\n"
         )
     };
     let of = |file: &str, text: &str| -> (Value, Option<i32>) {

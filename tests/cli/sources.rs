@@ -502,7 +502,7 @@ fn every_command_takes_a_source_file() {
     );
 }
 
-/// The answer names what it rests on: a setting, and a buffer that has to begin with some value.
+/// The answer names the setting and the first value on which it rests.
 #[test]
 fn settings_and_first_values_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -524,7 +524,8 @@ fn settings_and_first_values_are_named() {
         said.out
     );
 
-    let loops = "__global__ void k(const int *n, int *out) {\n  for (int i = 0; i < n[0]; i++) out[i] = i;\n}\n";
+    let loops = "__global__ void k(const int *n, int *out) {\n\
+          for (int i = 0; i < n[0]; i++) out[i] = i;\n}\n";
     fs::write(folder.path().join("loops.cu"), loops).expect("writable");
     let begins = "`n` begins with 0 here";
     for (launch, is_named) in [

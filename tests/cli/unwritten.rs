@@ -310,13 +310,15 @@ fn kernels_of_source_files_name_reads_of_nothing_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let cuda = |code: &str| {
         format!(
-            "// fencepost: k<<<1, 2, 8>>>(out[2])\nextern __shared__ int dynamic[];\n__global__ void k(int *out) {{\n\
+            "// fencepost: k<<<1, 2, 8>>>(out[2])\nextern __shared__ int dynamic[];\n\
+             __global__ void k(int *out) {{\n\
              __shared__ int s[4];\nint t = threadIdx.x;\n{code}\n}}\n"
         )
     };
     let opencl = |code: &str| {
         format!(
-            "// fencepost: k<<<1, 2>>>(out[2])\n__kernel void k(__global int *out) {{\n__local int s[2];\n\
+            "// fencepost: k<<<1, 2>>>(out[2])\n__kernel void k(__global int *out) {{\n\
+             __local int s[2];\n\
              int t = get_local_id(0);\n{code}\n}}\n"
         )
     };
@@ -375,16 +377,20 @@ fn elements_of_unrolled_loops_are_independent() {
         };
         format!(
             "name = \"t\"\ndialect = \"{dialect}\"\ncondition = '{ask}'\n[memory]\n\
-             in = {{ init = \"unknown\", size = 4, type = \"{word}\" }}\nout = {{ init = [0, 0, 0, 0], type = \"{word}\" }}\n\
+             in = {{ init = \"unknown\", size = 4, type = \"{word}\" }}\n\
+             out = {{ init = [0, 0, 0, 0], type = \"{word}\" }}\n\
              [kernel]\n{launch}\ncode = '''\n{code}\n'''\n"
         )
     };
-    let loops = "int r[4]; for (int i = 0; i < 4; i++) r[i] = in[i]; r[0] = 5; for (int i = 0; i < 4; i++) out[i] = r[i];";
+    let loops = "int r[4]; for (int i = 0; i < 4; i++) r[i] = in[i]; r[0] = 5; for (int i = 0; \
+        i < 4; i++) out[i] = r[i];";
     let copied = "for (int i = 0; i < 4; i++) { int v = in[i]; if (i == 1) v = 5; out[i] = v; }";
     let sums = "int n = 0; for (int i = 0; i < 4; i++) { out[i] = i; n += in[i]; } out[3] = n;";
-    let lanes = "ld.weak.u32 r0, [in]\nshfl.sync.idx.b32 r1, r0, 0, 31, 1\nst.weak.u32 [out], r1\nst.weak.u32 [out+4], 5";
+    let lanes = "ld.weak.u32 r0, [in]\nshfl.sync.idx.b32 r1, r0, 0, 31, 1\n\
+        st.weak.u32 [out], r1\nst.weak.u32 [out+4], 5";
     let vector = "ld.weak.v2.u32 {r0, r1}, [in]\nmov.u32 r1, 5\nst.weak.v2.u32 [out], {r0, r1}\n\
-                  ld.weak.u32 r2, [out+4]\nst.weak.u32 [out+8], r2\nld.weak.u32 r3, [out]\nst.weak.u32 [out+12], r3";
+                  ld.weak.u32 r2, [out+4]\nst.weak.u32 [out+8], r2\nld.weak.u32 r3, [out]\n\
+                  st.weak.u32 [out+12], r3";
     for (dialect, code, ask, word) in [
         ("cuda", loops, "out[0] != 5", "forbidden"),
         ("cuda", loops, "out[1] == 5", "undecided"),

@@ -110,7 +110,7 @@ pub struct AdviceReport {
     /// The reason if it is undecided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Beyond repair: the reading of the source in which a change forbids the outcome, and the change.
+    /// If nothing repairs it: the reading of the source in which a change forbids the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<String>,
     /// The change in the input format of `patch`.

@@ -8,8 +8,8 @@
 //! - An access to an element of another size is an error in all other memory.
 //!
 //! # Sources
-//! - CUDA C++ Programming Guide, *__shared__*: arrays of dynamic shared memory begin at one address,
-//!   and pointers with offsets into one array give the others.
+//! - CUDA C++ Programming Guide, *__shared__*: arrays of dynamic shared memory begin at one
+//!   address, and pointers with offsets into one array give the others.
 
 use std::collections::BTreeSet;
 
