@@ -2,6 +2,7 @@
 //!
 //! | Module | Content |
 //! |---|---|
+//! | `ask` | questions about properties |
 //! | [`session`] | questions at rising loop bounds, put to the engines |
 //! | [`difference`] | why two models differ, and whether a mapping keeps what its source model
 //! promises |
@@ -15,6 +16,7 @@
 //! | [`known_gap`] | a source model reduced to what a mapping is known to keep of it |
 
 pub mod advice;
+mod ask;
 pub mod difference;
 mod explain;
 pub mod knobs;
@@ -25,4 +27,5 @@ mod search;
 pub mod session;
 mod written;
 
-pub use session::{Ask, Session};
+pub use ask::Ask;
+pub use session::Session;

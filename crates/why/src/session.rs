@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 use verdict::{Answer, FaultEvent, Place, Reason, Verdict};
 
 mod answer;
-mod ask;
+mod decide;
 mod definedness;
 mod explaining;
 mod outcomes;
@@ -32,7 +32,6 @@ mod races;
 mod readings;
 mod recalled;
 
-pub use ask::Ask;
 pub(crate) use recalled::Shown;
 
 /// Questions about one test under one model.

@@ -35,10 +35,11 @@ use program::litmus::LitmusTest;
 use program::options::Setting as ModelOption;
 use verdict::{Need, Reason, Remedy, Verdict, Where};
 
+use crate::ask::Ask;
 use crate::knobs::{Changes, Knob};
 use crate::needs::Forbidding;
 use crate::search::{GivenUp, Search, Setting};
-use crate::session::{Ask, Session, Shown};
+use crate::session::{Session, Shown};
 use cheapest::Space;
 use choice::{Choice, choices, makes_another};
 

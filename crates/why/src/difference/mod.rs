@@ -25,8 +25,9 @@ use verdict::{
 };
 
 use self::rule::{Cause, Difference};
+use crate::ask::Ask;
 use crate::known_gap::reduced;
-use crate::session::{Ask, Session};
+use crate::session::Session;
 
 /// The number of outcomes compared with the known gaps; beyond it, one outcome decides.
 const EXPLAINED: usize = 8;

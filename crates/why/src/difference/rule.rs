@@ -21,10 +21,10 @@ use program::{LocationKind, Op, Program, Tag};
 use verdict::{Place, Remedy, Style, Verdict, Where, Witness, WitnessEvent};
 
 use super::{Means, Side, listed};
+use crate::ask::Ask;
 use crate::knobs::{self, Around, Kind, Knob, Version};
 use crate::needs::{Forbidding, forbidding};
 use crate::search::{Search, of_test};
-use crate::session::Ask;
 
 /// A kind of change, and the name of a difference that it removes.
 struct DifferenceRule {
