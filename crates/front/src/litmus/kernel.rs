@@ -77,7 +77,7 @@ impl KernelDraft {
 
     /// Gives arrays of bytes the fields that the accesses of the program decided.
     fn give_fields(&mut self, program: &Program) {
-        for (name, table) in self.objects.iter_mut().filter(|(_, t)| t.is_of_bytes()) {
+        for (name, table) in &mut self.objects {
             let location = program.locations.iter().find(|l| l.name == *name);
             let Some(LocationKind::Object {
                 layout,
@@ -88,9 +88,10 @@ impl KernelDraft {
             else {
                 continue;
             };
-            // Objects in registers have no fields.
-            if *space != Space::Register {
-                let unknown = init.contains(&Init::Unknown);
+            let unknown = init.contains(&Init::Unknown);
+            // Objects in registers have no fields. Accesses beyond the end make a larger layout.
+            let bytes = of_bytes(layout.bytes(init.len()), space.name(), unknown);
+            if *space != Space::Register && *table == bytes {
                 *table = of_fields(layout, init.len(), space.name(), unknown);
             }
         }

@@ -20,7 +20,7 @@ use program::{
 };
 
 /// An object under `[memory]`: an inline table.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ObjectTable(Vec<(&'static str, String)>);
 
 impl ObjectTable {
@@ -49,11 +49,6 @@ impl ObjectTable {
             "global" => self,
             _ => self.with_text("space", space),
         }
-    }
-
-    /// Whether it is an array of bytes, whose parts are not known yet.
-    pub(super) fn is_of_bytes(&self) -> bool {
-        self.0.iter().any(|(key, _)| *key == "bytes")
     }
 }
 
