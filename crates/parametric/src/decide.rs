@@ -18,10 +18,10 @@ use rustc_hash::FxHashMap;
 use verdict::Launches;
 
 use crate::exec::{AccessAt, Behaviour, behaviour};
-use crate::launch::{Setting, Sizes, names, setting};
-use crate::objects::is_of_object;
-use crate::pairs::{Inclusion, Question, Sides, Together, conflict, divergence, race};
-use crate::phases::{Handover, handovers};
+use crate::launch::{Sizes, names, setting};
+use crate::operations::is_of_object;
+use crate::pairs::{Inclusion, Question, Run, Sides, Together, conflict, divergence, race};
+use crate::phases::handovers;
 use crate::replay::{self, ExactLaunch, Replayed};
 use crate::solver::{Said, Wanted, ask};
 use crate::term::{Origin, Term, Terms};
@@ -166,19 +166,6 @@ pub enum Answer {
         /// Where it was suspected, if it was.
         apart: Option<Apart>,
     },
-}
-
-/// A kernel with a launch, run symbolically.
-pub(crate) struct Run {
-    pub(crate) terms: Terms,
-    pub(crate) setting: Setting,
-    pub(crate) behaviour: Behaviour,
-    /// What mbarrier objects order.
-    pub(crate) handovers: Vec<Handover>,
-    pub(crate) sides: Sides,
-    /// Questions whether two unordered threads are in the same iteration, each with its answer.
-    /// With it, whether that takes sums not to overflow.
-    pub(crate) equal: FxHashMap<Vec<Term>, Option<bool>>,
 }
 
 /// Decides a property of a kernel: for every launch, or for the one that its file gives.

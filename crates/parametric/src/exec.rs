@@ -19,8 +19,7 @@ use program::{
 use rustc_hash::FxHashMap;
 
 use crate::layout::{Layout, in_order, into_a_loop, loops};
-use crate::memory::{Cell, Ticket, Writes};
-use crate::objects::{ObjectOp, PhaseTest, is_of_object};
+use crate::operations::{Cell, ObjectOp, PhaseTest, Ticket, Writes, is_of_object};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms, range_of};
 
 /// The effect of an access on memory.

@@ -5,6 +5,7 @@
 //! | [`term`] | values of a thread whose number is not known |
 //! | `layout` | code in an order in which loops are ranges |
 //! | [`exec`], `loops` | what one thread does: accesses and barriers, with conditions |
+//! | [`operations`] | what is noted of operations beside accesses |
 //! | [`memory`], [`objects`] | the same for accesses, and for mbarrier objects |
 //! | [`launch`], [`assume`] | what holds of coordinates, sizes and arguments |
 //! | [`pairs`] | questions about two threads |
@@ -24,6 +25,7 @@ mod layout;
 mod loops;
 pub mod memory;
 pub mod objects;
+pub mod operations;
 pub mod pairs;
 pub mod phases;
 pub mod replay;

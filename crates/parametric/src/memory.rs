@@ -15,126 +15,11 @@
 //!   additions writes there.
 
 use program::tags::Tag;
-use program::{
-    BarrierAction, BarrierNaming, BinOp, EventKind, Expr, LocId, LocationKind, Op, Program, Scope,
-    Space, Ty, Update,
-};
+use program::{Access, BinOp, Expr, LocId, LocationKind, Space, Ty};
 
 use crate::exec::{AccessAt, Counter, Does, Exec, State};
+use crate::operations::{Cell, Ticket, added, is_plain, is_strong};
 use crate::term::{Level, Node, Origin, Symbol, Term, range_of};
-
-/// A place in the memory of one thread: an object, an offset and a type.
-pub(crate) type Cell = (LocId, i64, Ty);
-
-/// What an atomic addition reads.
-#[derive(Clone, Debug)]
-pub struct Ticket {
-    /// The condition under which it happens.
-    pub guard: Term,
-    /// The value that it reads.
-    pub value: Term,
-    /// What it adds.
-    pub by: Term,
-    /// The object.
-    pub object: LocId,
-    /// Whether each block has one of its own.
-    pub is_shared: bool,
-    /// The number of bytes behind its beginning.
-    pub offset: Term,
-    /// The barrier interval in which two additions have to be, if the kernel writes the object in
-    /// other ways, too.
-    pub interval: Option<Term>,
-}
-
-/// How a program writes its objects.
-pub(crate) struct Writes {
-    /// The objects that some instruction may write.
-    written: Vec<bool>,
-    /// The objects that only atomic additions write, and plain stores.
-    counted: Vec<bool>,
-    /// Those of them that no plain store writes.
-    added: Vec<bool>,
-    /// Whether nothing but barriers of a block orders accesses.
-    only_barriers: bool,
-}
-
-impl Writes {
-    pub(crate) fn of(program: &Program) -> Writes {
-        let count = program.locations.len();
-        let mut writes = Writes {
-            written: vec![false; count],
-            counted: vec![true; count],
-            added: vec![true; count],
-            only_barriers: program.instrs().all(|(_, _, i)| is_of_barriers(&i.op)),
-        };
-        for (_, _, instr) in program.instrs() {
-            if instr.op.write().is_none() {
-                continue;
-            }
-            let mut bases = Vec::new();
-            if let Some(address) = instr.op.address() {
-                address.visit(&mut |e| {
-                    if let Expr::Address(loc) = e {
-                        bases.push(usize::from(program.object(*loc).0));
-                    }
-                });
-            }
-            if bases.is_empty() {
-                bases.extend(0..count);
-            }
-            let (is_sum, is_store) = (added(&instr.op).is_some(), is_plain_store(&instr.op));
-            for object in bases {
-                writes.written[object] = true;
-                writes.counted[object] &= is_sum || is_store;
-                writes.added[object] &= is_sum;
-            }
-        }
-        writes
-    }
-}
-
-/// The summand of an atomic addition.
-fn added(op: &Op) -> Option<&Expr> {
-    match op {
-        Op::Rmw {
-            update: Update::Apply(BinOp::Add, by),
-            write,
-            ..
-        } if write.tags.has(Tag::Atomic) && !op.has_any(&[Tag::Mbarrier, Tag::Asynchronous]) => {
-            Some(by)
-        }
-        _ => None,
-    }
-}
-
-fn is_plain_store(op: &Op) -> bool {
-    matches!(op, Op::Store { access, .. } if access.scope.is_none()) && !op.has(Tag::Asynchronous)
-}
-
-/// Whether a micro-op orders accesses of different threads by no more than a barrier of a block.
-fn is_of_barriers(op: &Op) -> bool {
-    let ordered = [
-        Tag::Acquire,
-        Tag::Release,
-        Tag::AcqRel,
-        Tag::SeqCst,
-        Tag::Object,
-        Tag::Mbarrier,
-        Tag::Asynchronous,
-    ];
-    match op {
-        Op::Barrier(barrier) => {
-            let is_plain = matches!(barrier.naming, BarrierNaming::Counted { count: None, .. });
-            barrier.domain == Scope::Cta
-                && barrier.lanes.is_none()
-                && barrier.action == BarrierAction::Sync
-                && is_plain
-        }
-        Op::Mark { mark, .. } => mark.kind != EventKind::Fence && !op.has_any(&ordered),
-        Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => false,
-        _ => !op.has_any(&ordered),
-    }
-}
 
 impl Exec<'_> {
     /// An access; what it reads.
@@ -144,7 +29,7 @@ impl Exec<'_> {
         state: &mut State,
         addr: &Expr,
         does: Does,
-        access: &program::Access,
+        access: &Access,
     ) -> Term {
         let address = self.eval(at, addr, state);
         let Some(places) = self.places(address) else {
@@ -201,7 +86,7 @@ impl Exec<'_> {
         state: &State,
         (guard, object, offset): (Term, LocId, Term),
         does: Does,
-        access: &program::Access,
+        access: &Access,
     ) {
         let counter = self.counter_of(object);
         let groups = state.regs[self.counter(Counter::Groups)];
@@ -271,7 +156,7 @@ impl Exec<'_> {
         at: usize,
         state: &State,
         (object, offset): (LocId, Term),
-        (does, access): (Does, &program::Access),
+        (does, access): (Does, &Access),
     ) -> Term {
         let LocationKind::Object { space, init, .. } = &self.program.location(object).kind else {
             return self.free(at, access.ty);
@@ -281,8 +166,11 @@ impl Exec<'_> {
         if is_read && begins && !self.writes.written[usize::from(object.0)] {
             return self.constant_memory(object, offset, access.ty);
         }
-        let is_plain = access.scope.is_none() && !access.tags.has(Tag::Volatile);
-        if !(is_read && is_plain && self.trusting && self.writes.only_barriers) {
+        if !(is_read
+            && is_plain(access, self.program)
+            && self.trusting
+            && self.writes.only_barriers)
+        {
             return self.free(at, access.ty);
         }
         let symbol = Symbol {
@@ -432,19 +320,4 @@ impl Exec<'_> {
             _ => None,
         }
     }
-}
-
-/// Whether an access of PTX is strong (PTX ISA, Memory Consistency Model, Strong Operations).
-fn is_strong(tags: &program::Tags, program: &Program) -> bool {
-    program.dialect.row().proxies
-        && [
-            Tag::Relaxed,
-            Tag::Acquire,
-            Tag::Release,
-            Tag::SeqCst,
-            Tag::Volatile,
-            Tag::Mmio,
-        ]
-        .iter()
-        .any(|tag| tags.has(*tag))
 }

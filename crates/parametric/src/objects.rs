@@ -11,67 +11,13 @@ use program::tags::Tag;
 use program::{Access, BinOp, CmpOp, Expr, Instr, LocId, Op, RegId, Scope, Update};
 
 use crate::exec::{Does, Exec, State};
+use crate::operations::{ObjectOp, ObjectRole, PhaseTest, is_misuse, is_of_object};
 use crate::solver::{Said, Wanted, ask};
 use crate::term::Term;
 use crate::words;
 
 /// The time for the question whether a loop ends only behind a complete phase.
 const QUESTION: Duration = Duration::from_secs(1);
-
-/// An operation of a thread on an mbarrier object.
-#[derive(Clone, Debug)]
-pub struct ObjectOp {
-    /// The condition under which it happens.
-    pub guard: Term,
-    /// The condition under which its iteration begins.
-    pub head: Term,
-    /// What holds of the symbols that it speaks of.
-    pub facts: Vec<Term>,
-    /// The object, or the array of objects.
-    pub object: LocId,
-    /// The number of bytes behind its beginning.
-    pub offset: Term,
-    /// Its effect.
-    pub role: ObjectRole,
-    /// Whether it releases, if it is an arrival, or acquires, if it waits.
-    pub synchronizes: bool,
-    /// The iterations in which it is, outermost first.
-    pub iterations: Vec<Term>,
-    /// Its place in the order in which the code is gone through.
-    pub order: usize,
-}
-
-/// The effect of an operation on an mbarrier object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObjectRole {
-    /// It makes the object, with so many arrivals in a phase.
-    Init(Term),
-    /// It arrives once.
-    Arrive,
-    /// It waits for the phase of a parity.
-    Wait(Term),
-    /// It does something else.
-    Other,
-}
-
-/// Whether a micro-op is an operation that a thread itself performs on an mbarrier object.
-pub(crate) fn is_of_object(op: &Op) -> bool {
-    matches!(op, Op::Rmw { .. }) && op.has(Tag::Mbarrier) && !op.has(Tag::Asynchronous)
-}
-
-/// Whether a micro-op says that an operation breaks its precondition. The thread ends behind it.
-fn is_misuse(op: &Op) -> bool {
-    matches!(op, Op::Mark { mark, .. } if mark.tags.has(Tag::Misuse))
-}
-
-/// A test of a phase.
-#[derive(Clone, Debug)]
-pub(crate) struct PhaseTest {
-    /// The condition under which it finds the phase complete.
-    passes: Term,
-    /// What it notes as a wait.
-    ops: Vec<ObjectOp>,
-}
 
 impl Exec<'_> {
     /// Whether a branch goes over the end of a thread that breaks a precondition of an operation on

@@ -23,11 +23,9 @@
 use program::{Dialect, Scope};
 use rustc_hash::FxHashMap;
 
-use crate::decide::Run;
 use crate::exec::{AccessAt, Among, BarrierAt, Behaviour, Does, ExitAt};
 use crate::launch::Setting;
-use crate::memory::Ticket;
-use crate::phases::Handover;
+use crate::operations::{Handover, Ticket};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms};
 
 use program::{CmpOp, Space, Ty};
@@ -130,6 +128,19 @@ impl Default for Sides {
             grid: of(Together::Grid),
         }
     }
+}
+
+/// A kernel with a launch, run symbolically.
+pub(crate) struct Run {
+    pub(crate) terms: Terms,
+    pub(crate) setting: Setting,
+    pub(crate) behaviour: Behaviour,
+    /// What mbarrier objects order.
+    pub(crate) handovers: Vec<Handover>,
+    pub(crate) sides: Sides,
+    /// Questions whether two unordered threads are in the same iteration, each with its answer.
+    /// With it, whether that takes sums not to overflow.
+    pub(crate) equal: FxHashMap<Vec<Term>, Option<bool>>,
 }
 
 /// Gives each of two threads symbols of its own.

@@ -27,9 +27,8 @@ use std::time::Duration;
 use program::{BinOp, CmpOp, Init, LocId, LocationKind, Program, Ty, mbarrier};
 use rustc_hash::FxHashMap;
 
-use crate::decide::Run;
-use crate::objects::{ObjectOp, ObjectRole};
-use crate::pairs::{Together, Two};
+use crate::operations::{Handover, ObjectOp, ObjectRole};
+use crate::pairs::{Run, Together, Two};
 use crate::solver::{Said, Wanted, ask};
 use crate::term::{Level, Node, Origin, Term};
 use crate::{integers, words};
@@ -39,19 +38,6 @@ const QUESTION: Duration = Duration::from_secs(2);
 
 /// The most stages of a ring.
 const MOST_STAGES: i64 = 1024;
-
-/// An arrival and a wait at the same objects.
-#[derive(Clone, Debug)]
-pub struct Handover {
-    /// The arrival.
-    pub arrival: ObjectOp,
-    /// How many times its thread arrived at the object before.
-    pub number: Term,
-    /// The wait.
-    pub wait: ObjectOp,
-    /// How many phases of the object are complete behind it.
-    pub complete: Term,
-}
 
 /// A wait whose parities are in turn.
 struct Awaited {
@@ -333,8 +319,11 @@ impl PhaseProof<'_> {
             let mut back = by.flat_map(|a| waits.iter().map(move |w| (a, w)));
             back.any(|(other, behind)| {
                 let is_before = behind.op.order < other.op.order;
+                // Only a release that is acquired tells what its thread has seen.
                 behind.op.object == own.op.object
                     && is_before
+                    && other.op.synchronizes
+                    && wait.op.synchronizes
                     && self
                         .seen(&other.op, behind)
                         .is_some_and(|ahead| seen + ahead >= 1)

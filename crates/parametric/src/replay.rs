@@ -14,9 +14,9 @@ use program::{CmpOp, Dialect, Expr, LocId, LocationKind, NdRange, Op, Program, T
 use verdict::Verdict;
 use why::Session;
 
-use crate::decide::{Apart, Kernel, Property, Run, asked, run};
+use crate::decide::{Apart, Kernel, Property, asked, run};
 use crate::launch::Sizes;
-use crate::pairs::{Question, Together, divergence, race};
+use crate::pairs::{Question, Run, Together, divergence, race};
 use crate::solver::Said;
 use crate::term::{Node, Origin, Term};
 use crate::trace::shortened;
@@ -120,7 +120,8 @@ pub(crate) fn replay(
     let end = Instant::now() + time.max(Duration::from_secs(2));
     let mut tried: Option<[u64; 2]> = None;
     let mut why = "no small launch shows it".to_string();
-    let two = two_threads(kernel, property, sizes, apart, end);
+    let two = neighbours(kernel, property, sizes, apart, end)
+        .or_else(|| two_threads(kernel, property, sizes, apart, end));
     if let Some(found) = two {
         return Replayed::Happens(Box::new(found));
     }
@@ -192,6 +193,60 @@ fn two_threads(
             continue;
         };
         if happens(property, &found.answer) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Tries threads beside each other, in the launch that the file gives with its arguments. Where they
+/// meet, no solver has to find threads.
+fn neighbours(
+    kernel: Kernel<'_>,
+    property: Property,
+    sizes: Sizes,
+    apart: &Apart,
+    end: Instant,
+) -> Option<ExactLaunch> {
+    let is_known = !sizes.any_arguments || kernel.form.arguments.is_empty();
+    let given = Sizes {
+        any_arguments: sizes.any_arguments,
+        ..Sizes::given(kernel.form)
+    };
+    if property != Property::Race || !is_known || sizes != given {
+        return None;
+    }
+    let code = &kernel.form.test.program.threads[0].code;
+    let object = code[apart.at[0]].op.address().and_then(Expr::base)?;
+    let program = &kernel.form.test.program;
+    let object = &program.location(program.object(object)).name;
+    let [block, grid] = [sizes.block, sizes.grid].map(|all| all.map(|n| n.unwrap_or(1)));
+    let place = |rank: u64, size: [u64; 3]| {
+        let rows = rank / size[0];
+        [rank % size[0], rows % size[1], rows / size[1]]
+    };
+    let count = |size: [u64; 3]| size.iter().product::<u64>();
+    let (threads, groups) = match apart.together {
+        Together::Thread => return None,
+        Together::Block => (vec![[0, 1], [0, 2], [1, 2], [0, block[0]]], [0, 0]),
+        Together::Grid => (vec![[0, 0], [0, 1], [1, 0]], [0, 1]),
+    };
+    let pairs = threads.into_iter();
+    let pairs = pairs.filter(|pair| pair.iter().all(|n| *n < count(block)));
+    for pair in pairs.filter(|_| groups[1] < count(grid)) {
+        let meeting = Meeting {
+            arguments: Vec::new(),
+            threads: [0, 1].map(|n| WorkItem {
+                group: place(groups[n], grid),
+                local: place(pair[n], block),
+            }),
+            object: object.clone(),
+        };
+        let left = end.saturating_duration_since(Instant::now());
+        let way = (Way::Short(apart), left);
+        if let Ok(found) = exact(kernel, property, sizes, &meeting, way)
+            && happens(property, &found.answer)
+        {
             return Some(found);
         }
     }
@@ -320,7 +375,7 @@ fn bare(name: &str) -> &str {
 fn model(program: &Program) -> &'static str {
     match program.dialect {
         // The model of CUDA C++ has no word for these.
-        Dialect::Cuda if program.asynchronous().is_some() => "ptx",
+        Dialect::Cuda if program.assembly().is_some() => "ptx",
         Dialect::Cuda => "cuda",
         Dialect::OpenCl => "opencl",
         _ => "ptx",

@@ -60,3 +60,17 @@ barrier(CLK_LOCAL_MEM_FENCE);
 b[i] = s[t] + s[t + 1] + s[t + 2];";
     both(ARRAYS, code, 0);
 }
+
+#[test]
+fn a_value_of_the_group() {
+    // All work-items read one value, so they come to the second barrier together.
+    let code = "int t = get_local_id(0);
+if (t == 0) s[0] = a[get_group_id(0)];
+barrier(CLK_LOCAL_MEM_FENCE);
+if (s[0] == 3) {
+  s[t + 1] = 1;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  b[get_global_id(0)] = s[1024 - t];
+}";
+    both(ARRAYS, code, 0);
+}

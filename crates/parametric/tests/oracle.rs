@@ -65,7 +65,7 @@ impl Generator {
             all.push(format!("t ^ k{n}"));
         }
         for n in 0..self.values {
-            all.push(format!("(v{n} & 3)"));
+            all.extend([format!("(v{n} & 3)"), format!("v{n}")]);
         }
         let index = self.random.of(&all);
         format!("({index}) & 15")
@@ -124,6 +124,7 @@ impl Generator {
                     "__syncthreads();\n",
                     "__syncthreads();\n",
                     "__syncwarp();\n",
+                    "__threadfence_block();\n",
                 ];
                 let barrier = self.random.of(&barriers);
                 self.text.push_str(barrier);
@@ -139,7 +140,9 @@ impl Generator {
             }
             8 if self.depth == 0 && self.values < 2 => {
                 let place = self.place();
-                let _ = writeln!(self.text, "int v{} = {place};", self.values);
+                let read = self.random.of(&["PLACE", "atomicAdd(&PLACE, 1)"]);
+                let read = read.replace("PLACE", &place);
+                let _ = writeln!(self.text, "int v{} = {read};", self.values);
                 self.values += 1;
             }
             9 | 10 if self.depth < 2 => {

@@ -1,0 +1,213 @@
+//! Operations of a thread that proofs speak of by more than an access: tickets, operations on mbarrier
+//! objects, and how a program writes its objects.
+
+use program::tags::Tag;
+use program::{
+    Access, BarrierAction, BarrierNaming, BinOp, EventKind, Expr, LocId, Op, Program, Scope, Ty,
+    Update,
+};
+
+use crate::term::Term;
+
+/// A place in the memory of one thread: an object, an offset and a type.
+pub(crate) type Cell = (LocId, i64, Ty);
+
+/// What an atomic addition reads.
+#[derive(Clone, Debug)]
+pub struct Ticket {
+    /// The condition under which it happens.
+    pub guard: Term,
+    /// The value that it reads.
+    pub value: Term,
+    /// What it adds.
+    pub by: Term,
+    /// The object.
+    pub object: LocId,
+    /// Whether each block has one of its own.
+    pub is_shared: bool,
+    /// The number of bytes behind its beginning.
+    pub offset: Term,
+    /// The barrier interval in which two additions have to be, if the kernel writes the object in
+    /// other ways, too.
+    pub interval: Option<Term>,
+}
+
+/// How a program writes its objects.
+pub(crate) struct Writes {
+    /// The objects that some instruction may write.
+    pub(crate) written: Vec<bool>,
+    /// The objects that only atomic additions write, and plain stores.
+    pub(crate) counted: Vec<bool>,
+    /// Those of them that no plain store writes.
+    pub(crate) added: Vec<bool>,
+    /// Whether nothing but barriers of a block orders accesses.
+    pub(crate) only_barriers: bool,
+}
+
+impl Writes {
+    pub(crate) fn of(program: &Program) -> Writes {
+        let count = program.locations.len();
+        let mut writes = Writes {
+            written: vec![false; count],
+            counted: vec![true; count],
+            added: vec![true; count],
+            only_barriers: program.instrs().all(|(_, _, i)| is_of_barriers(&i.op)),
+        };
+        for (_, _, instr) in program.instrs() {
+            if instr.op.write().is_none() {
+                continue;
+            }
+            let mut bases = Vec::new();
+            if let Some(address) = instr.op.address() {
+                address.visit(&mut |e| {
+                    if let Expr::Address(loc) = e {
+                        bases.push(usize::from(program.object(*loc).0));
+                    }
+                });
+            }
+            if bases.is_empty() {
+                bases.extend(0..count);
+            }
+            let is_sum = added(&instr.op).is_some();
+            let is_store = is_plain_store(&instr.op, program);
+            for object in bases {
+                writes.written[object] = true;
+                writes.counted[object] &= is_sum || is_store;
+                writes.added[object] &= is_sum;
+            }
+        }
+        writes
+    }
+}
+
+/// The summand of an atomic addition.
+pub(crate) fn added(op: &Op) -> Option<&Expr> {
+    match op {
+        Op::Rmw {
+            update: Update::Apply(BinOp::Add, by),
+            write,
+            ..
+        } if write.tags.has(Tag::Atomic) && !op.has_any(&[Tag::Mbarrier, Tag::Asynchronous]) => {
+            Some(by)
+        }
+        _ => None,
+    }
+}
+
+fn is_plain_store(op: &Op, program: &Program) -> bool {
+    matches!(op, Op::Store { access, .. } if is_plain(access, program))
+}
+
+/// Whether an access is an ordinary one.
+pub(crate) fn is_plain(access: &Access, program: &Program) -> bool {
+    let others = [Tag::Atomic, Tag::Volatile, Tag::Asynchronous];
+    !access.tags.has_any(&others) && !is_strong(&access.tags, program)
+}
+
+/// Whether a micro-op orders accesses of different threads by no more than a barrier of a block.
+fn is_of_barriers(op: &Op) -> bool {
+    let ordered = [
+        Tag::Acquire,
+        Tag::Release,
+        Tag::AcqRel,
+        Tag::SeqCst,
+        Tag::Object,
+        Tag::Mbarrier,
+        Tag::Asynchronous,
+    ];
+    match op {
+        Op::Barrier(barrier) => {
+            let is_plain = matches!(barrier.naming, BarrierNaming::Counted { count: None, .. });
+            barrier.domain == Scope::Cta
+                && barrier.lanes.is_none()
+                && barrier.action == BarrierAction::Sync
+                && is_plain
+        }
+        Op::Mark { mark, .. } => mark.kind != EventKind::Fence && !op.has_any(&ordered),
+        Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => false,
+        _ => !op.has_any(&ordered),
+    }
+}
+
+/// An arrival and a wait at the same objects.
+#[derive(Clone, Debug)]
+pub struct Handover {
+    /// The arrival.
+    pub arrival: ObjectOp,
+    /// How many times its thread arrived at the object before.
+    pub number: Term,
+    /// The wait.
+    pub wait: ObjectOp,
+    /// How many phases of the object are complete behind it.
+    pub complete: Term,
+}
+
+/// An operation of a thread on an mbarrier object.
+#[derive(Clone, Debug)]
+pub struct ObjectOp {
+    /// The condition under which it happens.
+    pub guard: Term,
+    /// The condition under which its iteration begins.
+    pub head: Term,
+    /// What holds of the symbols that it speaks of.
+    pub facts: Vec<Term>,
+    /// The object, or the array of objects.
+    pub object: LocId,
+    /// The number of bytes behind its beginning.
+    pub offset: Term,
+    /// Its effect.
+    pub role: ObjectRole,
+    /// Whether it releases, if it is an arrival, or acquires, if it waits.
+    pub synchronizes: bool,
+    /// The iterations in which it is, outermost first.
+    pub iterations: Vec<Term>,
+    /// Its place in the order in which the code is gone through.
+    pub order: usize,
+}
+
+/// The effect of an operation on an mbarrier object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectRole {
+    /// It makes the object, with so many arrivals in a phase.
+    Init(Term),
+    /// It arrives once.
+    Arrive,
+    /// It waits for the phase of a parity.
+    Wait(Term),
+    /// It does something else.
+    Other,
+}
+
+/// Whether a micro-op is an operation that a thread itself performs on an mbarrier object.
+pub(crate) fn is_of_object(op: &Op) -> bool {
+    matches!(op, Op::Rmw { .. }) && op.has(Tag::Mbarrier) && !op.has(Tag::Asynchronous)
+}
+
+/// Whether a micro-op says that an operation breaks its precondition. The thread ends behind it.
+pub(crate) fn is_misuse(op: &Op) -> bool {
+    matches!(op, Op::Mark { mark, .. } if mark.tags.has(Tag::Misuse))
+}
+
+/// A test of a phase.
+#[derive(Clone, Debug)]
+pub(crate) struct PhaseTest {
+    /// The condition under which it finds the phase complete.
+    pub(crate) passes: Term,
+    /// What it notes as a wait.
+    pub(crate) ops: Vec<ObjectOp>,
+}
+
+/// Whether an access of PTX is strong (PTX ISA, Memory Consistency Model, Strong Operations).
+pub(crate) fn is_strong(tags: &program::tags::Tags, program: &Program) -> bool {
+    program.dialect.row().proxies
+        && [
+            Tag::Relaxed,
+            Tag::Acquire,
+            Tag::Release,
+            Tag::SeqCst,
+            Tag::Volatile,
+            Tag::Mmio,
+        ]
+        .iter()
+        .any(|tag| tags.has(*tag))
+}
