@@ -28,7 +28,7 @@ use report::{
 use stop::Spent;
 use verdict::{Explanation, Missing, Need, Property, Reason};
 use why::Ask;
-use why::advice::{self, Advice, Asked, Costs, How, Part, Solution, Without};
+use why::advice::{self, Advice, Costs, Part, SearchSetup, Solution, TestGoals, Without};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> u8 {
@@ -199,7 +199,7 @@ fn judge(
     let Some(first) = wanted.first().map(|of| of.unit) else {
         return Decided::new(vec![told], Vec::new());
     };
-    let how = How {
+    let how = SearchSetup {
         engine: settings.engine,
         limits: settings.limits,
         set: &settings.set,
@@ -276,10 +276,10 @@ fn empty_report(group: &AdviceGroup<'_>) -> AdviceReport {
 }
 
 /// The questions to the search.
-fn questions<'a>(wanted: &[UnitGoals<'a>]) -> Vec<Asked<'a>> {
+fn questions<'a>(wanted: &[UnitGoals<'a>]) -> Vec<TestGoals<'a>> {
     wanted
         .iter()
-        .map(|UnitGoals { unit, goals }| Asked {
+        .map(|UnitGoals { unit, goals }| TestGoals {
             test: unit.source,
             model: &unit.model.model,
             name: &unit.model.label,

@@ -246,7 +246,11 @@ pub(super) struct QuestionArgs {
     #[arg(long, value_enum, default_value = "auto")]
     pub(super) engine: EngineArg,
     /// At most N iterations of a loop [default: what the test says, else 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(program::litmus::MAX_BOUND)))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(0..=i64::from(program::litmus::MAX_BOUND))
+    )]
     pub(super) bound: Option<u32>,
     /// How OpenCL and CUDA tests become PTX for a model of PTX [default: the current one of the
     /// dialect]
@@ -339,7 +343,12 @@ pub(super) struct CheckArgs {
     #[arg(long)]
     pub(super) all_properties: bool,
     /// Answer this property of each test, whatever the test expects (repeatable)
-    #[arg(long, value_name = "PROPERTY", conflicts_with = "all_properties", value_parser = PossibleValuesParser::new(PROPERTIES))]
+    #[arg(
+        long,
+        value_name = "PROPERTY",
+        conflicts_with = "all_properties",
+        value_parser = PossibleValuesParser::new(PROPERTIES)
+    )]
     pub(super) property: Vec<String>,
     /// Stop after the first expectation that is not met, or defect
     #[arg(long, overrides_with = "no_fail_fast")]
@@ -503,7 +512,12 @@ pub(super) struct DistinguishArgs {
     #[arg(long, requires = "output")]
     pub(super) force: bool,
     /// At most N instructions
-    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=6))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "4",
+        value_parser = clap::value_parser!(u8).range(1..=6)
+    )]
     pub(super) size: u8,
     /// Further instructions: `sys`, system scope and threads on several devices; `cluster`, that of
     /// clusters; `cas`, compare-exchanges in place of exchanges; `red`, reductions; `alias` and
@@ -562,7 +576,12 @@ pub(super) struct CompilersArgs {
     #[arg(long, requires = "save")]
     pub(super) force: bool,
     /// Programs that notice have at most N instructions; 0 looks for none
-    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(0..=6))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "4",
+        value_parser = clap::value_parser!(u8).range(0..=6)
+    )]
     pub(super) size: u8,
     /// Options of the questions; `--timeout` is that of each search.
     #[command(flatten)]
@@ -604,7 +623,12 @@ pub(super) struct RunArgs {
     pub(super) paths: Vec<PathBuf>,
     /// Run it on a device instead: opencl, cuda, or opencl:DEVICE, cuda:DEVICE (its number, or a
     /// part of its name)
-    #[arg(long, value_name = "DEVICE", value_parser = device, conflicts_with_all = ["schedule", "runs", "record", "trace", "early"])]
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        value_parser = device,
+        conflicts_with_all = ["schedule", "runs", "record", "trace", "early"]
+    )]
     pub(super) on: Option<DeviceArg>,
     /// With `--on`: how often each test is executed, as in 1e6, or a little more often
     #[arg(long, value_name = "N", value_parser = count, default_value = "100000", requires = "on")]
@@ -750,10 +774,20 @@ pub(super) struct ImportArgs {
     )]
     pub(super) program: Option<String>,
     /// Of a source file: another value of a constant (repeatable)
-    #[arg(long = "define", value_name = "NAME=VALUE", value_parser = constant, help_heading = "Kernels")]
+    #[arg(
+        long = "define",
+        value_name = "NAME=VALUE",
+        value_parser = constant,
+        help_heading = "Kernels"
+    )]
     pub(super) constants: Vec<(String, i64)>,
     /// Of a kernel: what is expected of its races, which is written into the test
-    #[arg(long, value_name = "VERDICT", help_heading = "Kernels", value_parser = PossibleValuesParser::new(["racy", "race-free"]))]
+    #[arg(
+        long,
+        value_name = "VERDICT",
+        help_heading = "Kernels",
+        value_parser = PossibleValuesParser::new(["racy", "race-free"])
+    )]
     pub(super) expect: Option<String>,
     /// The kernel of a `.ptx` file; without any of the following, its kernels are listed
     #[arg(long, value_name = "NAME", help_heading = "Kernels")]

@@ -11,7 +11,7 @@ use super::decide::{self, Decided};
 use super::exit;
 use super::failed::Record;
 use super::launches::LaunchRun;
-use super::plan::{self, Asked, Unit};
+use super::plan::{self, RequestedModels, Unit};
 use super::run::Run;
 use super::select::Selection;
 use super::settings::Settings;
@@ -54,7 +54,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         run.settings.detail = pictures != PicturesArg::None;
     }
     let pictures = if drawn { pictures } else { PicturesArg::None };
-    let wanted = Wanted {
+    let wanted = AnswerParts {
         bless: args.bless,
         verbose: terminal.verbose,
         pictures,
@@ -117,8 +117,8 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     };
     let models = match launches {
         // Proofs need no expectation.
-        Some(_) => Asked::Dialect(&args.question.models),
-        None => Asked::Expected(&args.question.models),
+        Some(_) => RequestedModels::Dialect(&args.question.models),
+        None => RequestedModels::Expected(&args.question.models),
     };
     let mut units = run.plan_for(&files, models, |test, model| Ok(questions(test, model)));
     selection.narrow_questions(&mut units, &run.settings);
@@ -173,7 +173,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
 }
 
 /// The parts of an answer that are needed beside the verdict.
-struct Wanted {
+struct AnswerParts {
     bless: bool,
     verbose: bool,
     pictures: PicturesArg,
@@ -194,7 +194,7 @@ fn judge(
     unit: &Unit<'_>,
     answers: Decided<AnswerLine>,
     selection: &Selection,
-    wanted: &Wanted,
+    wanted: &AnswerParts,
 ) -> Decided<Checked> {
     answers.map(|mut line| {
         let question = unit

@@ -4,7 +4,7 @@ use super::args::{CompareArgs, QuestionArgs};
 use super::decide::{self, Decided};
 use super::load::File;
 use super::panics;
-use super::plan::{self, Asked, Question, Unit};
+use super::plan::{self, Question, RequestedModels, Unit};
 use super::run::Run;
 use super::settings::Settings;
 use super::terminal::Terminal;
@@ -26,7 +26,8 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
     models.extend(args.question.models.iter().cloned());
     if models.iter().collect::<indexmap::IndexSet<_>>().len() == 1 {
         let plain = Diagnostic::plain("too-few-models", "a comparison needs two models");
-        let help = "name them as in `--models opencl,ptx`, or name none for those of the tests' expectations";
+        let help = "name them as in `--models opencl,ptx`, or name none for those of the tests' \
+        expectations";
         terminal.diagnose(&plain.help(help));
         return Err(super::exit::INVALID);
     }
@@ -55,7 +56,7 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
         }
         run.settings.mapping = Some(Box::leak(Box::new(mapping)));
     }
-    let mut units = run.plan_for(&files, Asked::Expected(&asked), |test, model| {
+    let mut units = run.plan_for(&files, RequestedModels::Expected(&asked), |test, model| {
         Ok(questions(test, model))
     });
     selection.narrow(&mut units);

@@ -155,7 +155,8 @@ fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<CompilerRecord
                     let (language, arch) = (language.row().name, &compiler.arch);
                     let message =
                         format!("`{path}` compiles nothing of {language} for `{arch}`: {why}");
-                    let help = "`--arch` names another target, `--include` a folder of headers, `--language` other languages";
+                    let help = "`--arch` names another target, `--include` a folder of headers, \
+                    `--language` other languages";
                     run.events.invalid |=
                         run.terminal
                             .diagnose_all(&[Diagnostic::plain("no-compiler", message).help(help)])

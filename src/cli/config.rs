@@ -488,7 +488,8 @@ mod tests {
         })
     }
 
-    const FILE: &str = "models = ['ptx', 'm.cat']\nbound = 8\npaths = ['litmus']\n\n[profile.ci]\nbound = 2\n\
+    const FILE: &str = "models = ['ptx', 'm.cat']\nbound = 8\npaths = \
+    ['litmus']\n\n[profile.ci]\nbound = 2\n\
                         reports = ['junit=out.xml']\ntimeout = '5s'\n";
 
     #[test]
@@ -520,7 +521,8 @@ error[unknown-key]: there is no option `buond`
 2 | buond = 8
   | ^^^^^
   |
-  = note: options: models, engine, bound, timeout, memory, jobs, mapping, format, reports, filter, paths, kernels, \
+  = note: options: models, engine, bound, timeout, memory, jobs, mapping, format, reports, \
+  filter, paths, kernels, \
 all-properties, fail-fast, cache, cache-dir, profile
   = help: did you mean `bound`?
 ";

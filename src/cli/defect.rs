@@ -73,7 +73,8 @@ pub(super) fn record_find(
 ) -> Result<PathBuf, String> {
     let test_file = format!("test.{}", ending(&test.file));
     let report = format!(
-        "fencepost {}\n{}\n\n{text}\n\nTo look for it again, in this folder:\nfencepost run {test_file} {again}\n",
+        "fencepost {}\n{}\n\n{text}\n\nTo look for it again, in this folder:\nfencepost run \
+        {test_file} {again}\n",
         env!("CARGO_PKG_VERSION"),
         test.name
     );

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::args::{LaunchArgs, MemoryArg, RunArgs, ScheduleArg};
 use super::decide::{Decided, milliseconds};
 use super::defect::{self, Again, Defect};
-use super::plan::{Asked, Unit};
+use super::plan::{RequestedModels, Unit};
 use super::run::Run;
 use super::settings::Settings;
 use super::terminal::Terminal;
@@ -34,7 +34,7 @@ struct RunPlan {
     options: RunOptions,
     weak: bool,
     mixed: bool,
-    how: How,
+    how: RunMethod,
     trace: bool,
     record: bool,
     /// The rule that is taken out of the machine, to see whether a check notices.
@@ -42,23 +42,23 @@ struct RunPlan {
 }
 
 #[derive(Clone)]
-enum How {
+enum RunMethod {
     Exhaustive,
     Random { runs: u64, seed: u64 },
     Replay(Recording),
 }
 
-impl How {
+impl RunMethod {
     /// # Errors
     /// If a recording cannot be read.
-    fn of(args: &RunArgs) -> Result<How, Box<Diagnostic>> {
+    fn of(args: &RunArgs) -> Result<RunMethod, Box<Diagnostic>> {
         Ok(match &args.schedule {
-            ScheduleArg::Exhaustive => How::Exhaustive,
-            ScheduleArg::Random => How::Random {
+            ScheduleArg::Exhaustive => RunMethod::Exhaustive,
+            ScheduleArg::Random => RunMethod::Random {
                 runs: args.runs,
                 seed: args.seed,
             },
-            ScheduleArg::Replay(file) => How::Replay(recording::read(file)?),
+            ScheduleArg::Replay(file) => RunMethod::Replay(recording::read(file)?),
         })
     }
 }
@@ -90,7 +90,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         terminal.diagnose(d);
         exit::INVALID
     };
-    let how = How::of(args).map_err(|d| invalid(&d))?;
+    let how = RunMethod::of(args).map_err(|d| invalid(&d))?;
     let weak = is_weak(args, &how);
     let mut question = args.question.clone();
     question.memory.retain(|memory| !is_machine(memory));
@@ -105,11 +105,13 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     run.keep_inputs(args.record.iter())?;
     // Without `--model`, each test runs under the model of its dialect, whatever its expectations
     // of others.
-    let mut units = run.plan_for(&files, Asked::Dialect(&question.models), |_, _| {
-        Ok(Vec::new())
-    });
+    let mut units = run.plan_for(
+        &files,
+        RequestedModels::Dialect(&question.models),
+        |_, _| Ok(Vec::new()),
+    );
     selection.narrow(&mut units);
-    if let How::Replay(recording) = &how
+    if let RunMethod::Replay(recording) = &how
         && units.iter().any(|u| recording.is_of(&u.test))
     {
         // Of a template's instances, the recorded one.
@@ -140,7 +142,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         .map(|unit| {
             let first = last.replace(unit.source) != Some(unit.source);
             Job {
-                expectations: first && !matches!(plan.how, How::Replay(_)),
+                expectations: first && !matches!(plan.how, RunMethod::Replay(_)),
                 unit,
             }
         })
@@ -169,11 +171,11 @@ fn is_machine(memory: &MemoryArg) -> bool {
 }
 
 /// Whether the runs have a weak memory, as the arguments or the recording say.
-fn is_weak(args: &RunArgs, how: &How) -> bool {
+fn is_weak(args: &RunArgs, how: &RunMethod) -> bool {
     let named = args.question.memory.iter().rfind(|m| is_machine(m));
     match (named, how) {
         (Some(memory), _) => *memory == MemoryArg::Weak,
-        (None, How::Replay(recording)) => recording.memory() != Some(MachineMemory::Sc),
+        (None, RunMethod::Replay(recording)) => recording.memory() != Some(MachineMemory::Sc),
         (None, _) => Scheduling::from(args.scheduling) != Scheduling::Lockstep,
     }
 }
@@ -224,7 +226,7 @@ fn options(args: &RunArgs, timeout: Option<Duration>) -> Result<RunOptions, Box<
 fn count(run: &mut Run<'_>, plan: &RunPlan, report: &Observations) {
     run.summary.add_observations(report);
     run.events.answered = true;
-    run.events.invalid |= matches!(plan.how, How::Replay(_)) && report.refused.is_some();
+    run.events.invalid |= matches!(plan.how, RunMethod::Replay(_)) && report.refused.is_some();
     run.events.undecided |= report.refused.is_some()
         || report.unfinished
         || report.expected.iter().any(|e| e.met.is_none())
@@ -294,9 +296,9 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &RunPlan) -> Decided<RunResul
 /// The report before anything ran.
 fn empty_report(unit: &Unit<'_>, plan: &RunPlan) -> Observations {
     let (schedule, runs) = match plan.how {
-        How::Exhaustive => ("exhaustive", None),
-        How::Random { runs, seed } => ("random", Some((runs, seed))),
-        How::Replay(_) => ("replay", None),
+        RunMethod::Exhaustive => ("exhaustive", None),
+        RunMethod::Random { runs, seed } => ("random", Some((runs, seed))),
+        RunMethod::Replay(_) => ("replay", None),
     };
     Observations {
         path: unit.path.to_owned(),
@@ -411,7 +413,7 @@ impl JudgedRuns {
         // A replay shows the recorded run, whatever that was.
         report.unfinished = observation.ended.only_hangs()
             && !expects_to_hang(unit.source)
-            && !matches!(plan.how, How::Replay(_));
+            && !matches!(plan.how, RunMethod::Replay(_));
         let outside = tell::fill(report, test, plan, observation, &self.held);
         let broken = self.faults.as_ref().and_then(|f| f.defect.clone());
         if plan.options.memory.knows_races() || !observation.hazards.is_empty() {
@@ -505,7 +507,7 @@ fn runs(observation: &Observation, held: &ModelComparison, defect: bool) -> Vec<
 fn again(plan: &RunPlan, recording: Option<&Recording>) -> Again {
     let mut words = match (recording, &plan.how) {
         (Some(_), _) => format!(" --trace --schedule replay:{}", defect::SCHEDULE),
-        (None, How::Random { runs, seed }) => format!(" --runs {runs} --seed {seed}"),
+        (None, RunMethod::Random { runs, seed }) => format!(" --runs {runs} --seed {seed}"),
         (None, _) => " --schedule exhaustive".to_owned(),
     };
     if recording.is_none() {
@@ -559,12 +561,12 @@ fn again(plan: &RunPlan, recording: Option<&Recording>) -> Again {
 
 fn observe(test: &LitmusTest, plan: &RunPlan) -> Result<Observation, String> {
     let schedule = match &plan.how {
-        How::Exhaustive => Schedule::Exhaustive,
-        How::Random { runs, seed } => Schedule::Random {
+        RunMethod::Exhaustive => Schedule::Exhaustive,
+        RunMethod::Random { runs, seed } => Schedule::Random {
             runs: *runs,
             seed: *seed,
         },
-        How::Replay(recording) => {
+        RunMethod::Replay(recording) => {
             if !recording.is_of(test) {
                 return Err(format!(
                     "the recorded schedule belongs to another program, of test `{}`",

@@ -18,13 +18,13 @@ use report::{AnswerLine, QueryStatus};
 use verdict::Property;
 
 /// Path, test, model, property.
-type Asked = (String, String, String, String);
+type QuestionNames = (String, String, String, String);
 
 /// Questions that failed: not met, undecided, or a defect.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Failed(BTreeSet<Asked>);
+pub(super) struct FailureList(BTreeSet<QuestionNames>);
 
-impl Failed {
+impl FailureList {
     /// Whether nothing failed.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -40,8 +40,8 @@ impl Failed {
 /// The record of one folder and list of paths, and the answers since it was read.
 pub(super) struct Record {
     file: PathBuf,
-    failed: BTreeSet<Asked>,
-    asked: BTreeSet<Asked>,
+    failed: BTreeSet<QuestionNames>,
+    asked: BTreeSet<QuestionNames>,
 }
 
 impl Record {
@@ -63,15 +63,15 @@ impl Record {
     }
 
     /// The earlier failures; `None`: unknown. A fault of the file is a warning.
-    pub(super) fn before(&self) -> (Option<Failed>, Option<Diagnostic>) {
-        let read = || -> io::Result<BTreeSet<Asked>> {
+    pub(super) fn before(&self) -> (Option<FailureList>, Option<Diagnostic>) {
+        let read = || -> io::Result<BTreeSet<QuestionNames>> {
             Ok(serde_json::from_slice(&file::read(
                 &self.file,
                 file::LARGEST,
             )?)?)
         };
         match read() {
-            Ok(failed) => (Some(Failed(failed)), None),
+            Ok(failed) => (Some(FailureList(failed)), None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
             Err(error) => {
                 let message = format!(
@@ -103,7 +103,7 @@ impl Record {
 
     /// Writes the record; `everything`: the run covered all tests.
     pub(super) fn write(mut self, everything: bool) -> Option<Diagnostic> {
-        if !everything && let (Some(Failed(before)), _) = self.before() {
+        if !everything && let (Some(FailureList(before)), _) = self.before() {
             self.failed.extend(
                 before
                     .into_iter()

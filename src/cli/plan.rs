@@ -109,17 +109,17 @@ impl Question {
 
 /// The models of a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Asked<'a> {
+pub(super) enum RequestedModels<'a> {
     /// Those of `--model`; without any, those that the tests have expectations about.
     Expected(&'a [String]),
     /// Those of `--model`; without any, that of each test's dialect.
     Dialect(&'a [String]),
 }
 
-impl Asked<'_> {
+impl RequestedModels<'_> {
     /// Those of `--model`.
     fn requested(&self) -> &[String] {
-        let (Asked::Expected(list) | Asked::Dialect(list)) = self;
+        let (RequestedModels::Expected(list) | RequestedModels::Dialect(list)) = self;
         list
     }
 
@@ -135,7 +135,7 @@ impl Asked<'_> {
                 .cloned()
                 .collect(),
             // Expectations about the executor alone are no question for the models.
-            Asked::Expected(_) if !test.expect.is_empty() || !test.runs.is_empty() => {
+            RequestedModels::Expected(_) if !test.expect.is_empty() || !test.runs.is_empty() => {
                 test.expect.keys().cloned().collect()
             }
             // What only PTX has words for is asked of its model.
@@ -162,7 +162,7 @@ pub(super) struct Plan<'a> {
 /// faults; `mapping` is that of `--mapping`.
 pub(super) fn plan<'a>(
     files: &'a [File],
-    asked: Asked<'_>,
+    asked: RequestedModels<'_>,
     mapping: Option<&'static Mapping>,
     catalogue: Catalogue,
     mut questions: impl FnMut(&'a LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
@@ -496,22 +496,25 @@ mod tests {
     #[test]
     fn models_come_from_the_command_line_the_expectations_or_the_dialect() {
         let mut t = test();
-        assert_eq!(Asked::Expected(&[]).of(&t), ["ptx"]);
+        assert_eq!(RequestedModels::Expected(&[]).of(&t), ["ptx"]);
         for name in ["sc", "ptx-v7.5"] {
             t.expect.insert(name.into(), Expectation::default());
         }
-        assert_eq!(Asked::Expected(&[]).of(&t), ["sc", "ptx-v7.5"]);
-        assert_eq!(Asked::Dialect(&[]).of(&t), ["ptx"]);
-        assert_eq!(Asked::Expected(&["a.cat".to_owned()]).of(&t), ["a.cat"]);
+        assert_eq!(RequestedModels::Expected(&[]).of(&t), ["sc", "ptx-v7.5"]);
+        assert_eq!(RequestedModels::Dialect(&[]).of(&t), ["ptx"]);
         assert_eq!(
-            Asked::Dialect(&["b", "a", "b"].map(str::to_owned)).of(&t),
+            RequestedModels::Expected(&["a.cat".to_owned()]).of(&t),
+            ["a.cat"]
+        );
+        assert_eq!(
+            RequestedModels::Dialect(&["b", "a", "b"].map(str::to_owned)).of(&t),
             ["b", "a"]
         );
         // Expectations about runs alone are no question for the models.
         t.expect.clear();
         t.runs.push(program::litmus::RunExpectation::default());
-        assert!(Asked::Expected(&[]).of(&t).is_empty());
-        assert_eq!(Asked::Dialect(&[]).of(&t), ["ptx"]);
+        assert!(RequestedModels::Expected(&[]).of(&t).is_empty());
+        assert_eq!(RequestedModels::Dialect(&[]).of(&t), ["ptx"]);
     }
 
     #[test]
@@ -527,7 +530,7 @@ mod tests {
         }];
         let plan = plan(
             &files,
-            Asked::Expected(&[]),
+            RequestedModels::Expected(&[]),
             None,
             Catalogue::new(None),
             |_, _| Ok(Vec::new()),

@@ -184,7 +184,8 @@ impl Agents<'_> {
                  API, cudaLaunchHostFunc)"
             }
             _ if of.name.contains("Free") || of.name.contains("Malloc") => {
-                "memory is allocated and freed in the order of its stream (CUDA runtime API, Stream \
+                "memory is allocated and freed in the order of its stream (CUDA runtime API, \
+                Stream \
                  Ordered Memory Allocator)"
             }
             _ if of.name.contains("Async") => {
@@ -302,7 +303,8 @@ impl Agents<'_> {
                 self.called(command)
             )),
             None if call < wait && !recorded.is_empty() => Some(format!(
-                "the wait for `{name}` in line {} comes before its record: a wait for an event that \
+                "the wait for `{name}` in line {} comes before its record: a wait for an event \
+                that \
                  is not recorded does nothing (CUDA runtime API, cudaStreamWaitEvent)",
                 self.line_of(self.place_of(wait))
             )),

@@ -14,7 +14,7 @@ use super::defect::{self, Defect};
 use super::exit::Events;
 use super::load::{self, File, Loaded};
 use super::outputs::Outputs;
-use super::plan::{self, Asked, Plan, Question, Unit};
+use super::plan::{self, Plan, Question, RequestedModels, Unit};
 use super::pool::{Event, Pool};
 use super::progress::Progress;
 use super::select::Selection;
@@ -138,14 +138,18 @@ impl<'a> Run<'a> {
         files: &'t [File],
         questions: impl FnMut(&'t LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
     ) -> Vec<Unit<'t>> {
-        self.plan_for(files, Asked::Expected(&self.args.models), questions)
+        self.plan_for(
+            files,
+            RequestedModels::Expected(&self.args.models),
+            questions,
+        )
     }
 
     /// As [`Run::plan`], with the choice of models.
     pub(super) fn plan_for<'t>(
         &mut self,
         files: &'t [File],
-        asked: Asked<'_>,
+        asked: RequestedModels<'_>,
         questions: impl FnMut(&'t LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
     ) -> Vec<Unit<'t>> {
         let catalogue = Catalogue::new(self.args.prelude.clone());

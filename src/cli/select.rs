@@ -9,7 +9,7 @@ use super::args::SelectArgs;
 use super::cache::Keys;
 use super::changed::Changed;
 use super::digest::{hex, sha256};
-use super::failed::Failed;
+use super::failed::FailureList;
 use super::filter::Filter;
 use super::partition::Partition;
 use super::plan::{Question, Unit};
@@ -24,7 +24,7 @@ pub(super) struct Selection {
     partition: Option<Partition>,
     changed: Option<Changed>,
     /// The failures of the last run.
-    pub failed: Option<Failed>,
+    pub failed: Option<FailureList>,
     whole: Option<Whole>,
 }
 
@@ -167,7 +167,7 @@ impl Selection {
     }
 
     fn asks(&self, unit: &Unit<'_>, question: &Question) -> bool {
-        let failed = |failed: &Failed| {
+        let failed = |failed: &FailureList| {
             failed.has(
                 unit.path,
                 &unit.test.name,

@@ -37,7 +37,7 @@ pub(super) fn read(
 ) -> Result<TestFile, Vec<Diagnostic>> {
     let kind = source_kind(name, options);
     match (options.with, kind) {
-        (Some(with), Some(kind)) => compiled(name, bytes, options, (with, kind)),
+        (Some(with), Some(kind)) => compiled(name, bytes, options, with, kind),
         _ => {
             let read = seams::read_file(name, bytes, options);
             read.map_err(|wrong| suggested(wrong, kind))
@@ -58,7 +58,8 @@ fn compiled(
     name: &str,
     bytes: &[u8],
     options: &Options,
-    (with, kind): (CompiledWith, SourceKind),
+    with: CompiledWith,
+    kind: SourceKind,
 ) -> Result<TestFile, Vec<Diagnostic>> {
     let word = word_of(with);
     fn wrong(message: String) -> Diagnostic {
@@ -90,7 +91,7 @@ fn compiled(
     match made {
         Ok(Output::Text(module)) => {
             let by = format!("{word} ({})", compiler.version);
-            read_compiled((name, text), &module, kind, options, &by)
+            read_compiled(name, text, &module, kind, options, &by)
         }
         Ok(Output::Refused(why)) => {
             let d = wrong(format!("{word} does not compile `{name}`: {why}"));

@@ -403,7 +403,8 @@ mod tests {
             told("ld.local.u8 %r1, [%rd3]; st.volatile.local.u32 [%rd3], %r2; ret;"),
             ""
         );
-        let call = "{ .param .b64 param0; st.param.b64 [param0+0], %rd1; call.uni (retval0), _Z4loadv, ( param0 ); }";
+        let call = "{ .param .b64 param0; st.param.b64 [param0+0], %rd1; call.uni (retval0), \
+        _Z4loadv, ( param0 ); }";
         assert_eq!(told(call), "call _Z4loadv");
     }
 

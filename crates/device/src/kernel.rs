@@ -287,14 +287,14 @@ impl WorkGroup<'_> {
         for &t in self.threads {
             let code = &self.thread(t).code;
             let marks = marks(self.thread(t));
-            fn jumps((from, to): (usize, usize), mark: usize) -> bool {
+            fn jumps(from: usize, to: usize, mark: usize) -> bool {
                 from.min(to) <= mark && mark < from.max(to)
             }
             for (at, instr) in code.iter().enumerate() {
                 if instr
                     .op
                     .target()
-                    .is_some_and(|to| marks.iter().any(|&mark| jumps((at, to), mark)))
+                    .is_some_and(|to| marks.iter().any(|&mark| jumps(at, to, mark)))
                 {
                     return Err(unbuilt("a barrier behind a branch or in a loop"));
                 }

@@ -429,8 +429,10 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
-    const TEST: &str = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'P0:r == 0 /\\ a[1] == 0 /\\ c == 0'\n[memory]
-a = { type = \"int\", init = [7, -8, 9] }\nb = { type = \"atomic_ulong\" }\nc = { type = \"char\", init = -1 }\n[[thread]]
+    const TEST: &str = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'P0:r == 0 /\\ a[1] == 0 \
+    /\\ c == 0'\n[memory]
+a = { type = \"int\", init = [7, -8, 9] }\nb = { type = \"atomic_ulong\" }\nc = { type \
+= \"char\", init = -1 }\n[[thread]]
 work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1] = 1;\"\n";
 
     #[test]

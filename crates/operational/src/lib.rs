@@ -274,17 +274,19 @@ pub fn hold(
     let named = name(test, observation);
     let accesses = accesses(test, limits.bound_of(test));
     if accesses > MAX_ACCESSES {
-        fn observed((state, seen): (State, RunOutcome)) -> ObservedOutcome {
-            let (count, schedule) = (seen.count, seen.schedule);
-            ObservedOutcome {
-                state,
-                count,
-                allowed: None,
-                reason: None,
-                schedule,
-            }
-        }
-        let observed = named.into_iter().map(observed).collect();
+        let observed = named
+            .into_iter()
+            .map(|(state, seen)| {
+                let (count, schedule) = (seen.count, seen.schedule);
+                ObservedOutcome {
+                    state,
+                    count,
+                    allowed: None,
+                    reason: None,
+                    schedule,
+                }
+            })
+            .collect();
         return ModelComparison {
             observed,
             reason: Some(Reason::TooManyAccesses(accesses)),

@@ -147,8 +147,7 @@ pub fn look(
         };
         let mut seen = None;
         for (what, schedule) in faults(test, &observation, effect).into_iter().take(TRIES) {
-            let case = (effect, schedule, deadline);
-            match proved(test, model, set, &options, case) {
+            match proved(test, model, set, &options, effect, schedule, deadline) {
                 Ok(fault) => return RunSearch::Shown(Box::new(fault)),
                 Err(but) => _ = seen.get_or_insert(RunSearch::Seen { what, but }),
             }
@@ -216,7 +215,9 @@ fn proved(
     model: &Model,
     set: &[Setting],
     options: &RunOptions,
-    (effect, schedule, deadline): (TestEffect, &Recorded, Instant),
+    effect: TestEffect,
+    schedule: &Recorded,
+    deadline: Instant,
 ) -> Result<Fault, String> {
     fn left_out(why: &str) -> String {
         format!("the model was not asked about the run: {why}")

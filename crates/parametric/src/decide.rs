@@ -23,7 +23,7 @@ use crate::operations::is_of_object;
 use crate::pairs::{Inclusion, Question, Run, Sides, Together, conflict, divergence, race};
 use crate::phases::handovers;
 use crate::replay::{self, ExactLaunch, Replayed};
-use crate::solver::{Said, Wanted, ask};
+use crate::solver::{Said, SolverConstants, ask};
 use crate::term::{Origin, Term, Terms};
 use crate::{assume, integers, words};
 
@@ -216,7 +216,7 @@ pub fn unreached(
         let mut all = [&setting.facts[..], &setting.of_thread, &facts].concat();
         all.push(guard);
         let (text, _) = integers::question(&mut run.terms, &all);
-        if ask(&text, question, Wanted::Nothing) == Said::No {
+        if ask(&text, question, SolverConstants::Nothing) == Said::No {
             lines.push(code[at].line.clone());
         }
     }
@@ -454,7 +454,7 @@ impl Proof<'_> {
             .concat();
             all.dedup();
             let (text, _) = integers::question(&mut run.terms, &all);
-            if ask(&text, self.limits.question, Wanted::Nothing) == Said::No {
+            if ask(&text, self.limits.question, SolverConstants::Nothing) == Said::No {
                 return Err(match n {
                     0 => "no launch satisfies the assumptions".into(),
                     _ => "the facts about the loops contradict each other".into(),
@@ -487,7 +487,7 @@ impl Proof<'_> {
                     if asked > self.limits.pairs {
                         return Err(format!("more than {} pairs of accesses", self.limits.pairs));
                     }
-                    let mut question = race(run, (a, b), together);
+                    let mut question = race(run, a, b, together);
                     if self.limits.without == Some(Part::Iterations) {
                         for (x, y) in &question.iterations {
                             let same = run.terms.cmp(CmpOp::Eq, Ty::WORD, *x, *y);
@@ -578,7 +578,7 @@ pub(crate) fn asked(run: &mut Run, mut question: Question, time: Duration) -> (S
     let terms = &mut run.terms;
     question.conditions.extend(question.unordered);
     let (text, overflow) = integers::question(terms, &question.conditions);
-    if ask(&text, time, Wanted::Nothing) == Said::No {
+    if ask(&text, time, SolverConstants::Nothing) == Said::No {
         return (Said::No, false, over | overflow);
     }
     let mut unified = false;
@@ -587,7 +587,7 @@ pub(crate) fn asked(run: &mut Run, mut question: Question, time: Duration) -> (S
         let mut all = question.conditions.clone();
         all.push(differ);
         let (text, overflow) = integers::question(terms, &all);
-        if ask(&text, time, Wanted::Nothing) == Said::No {
+        if ask(&text, time, SolverConstants::Nothing) == Said::No {
             over |= overflow;
             unified = true;
             let by = FxHashMap::from_iter([(y, x)]);
@@ -597,14 +597,14 @@ pub(crate) fn asked(run: &mut Run, mut question: Question, time: Duration) -> (S
     }
     if unified {
         let (text, overflow) = integers::question(terms, &question.conditions);
-        if ask(&text, time, Wanted::Nothing) == Said::No {
+        if ask(&text, time, SolverConstants::Nothing) == Said::No {
             return (Said::No, false, over | overflow);
         }
     }
     let text = words::question(terms, &question.conditions);
     let places = question.places.iter().flatten();
     let names: Vec<String> = places.map(|(_, t)| format!("t{}", t.0)).collect();
-    let said = ask(&text, time, Wanted::Words(&names));
+    let said = ask(&text, time, SolverConstants::Words(&names));
     let free = terms.has(&question.conditions, Origin::Free);
     (said, free, over)
 }
@@ -625,7 +625,7 @@ fn unify(run: &mut Run, question: &mut Question, time: Duration) -> bool {
             Some(equal) => *equal,
             None => {
                 let (text, overflow) = integers::question(&mut run.terms, &all);
-                let equal = ask(&text, time, Wanted::Nothing) == Said::No;
+                let equal = ask(&text, time, SolverConstants::Nothing) == Said::No;
                 let equal = equal.then_some(overflow);
                 run.equal.insert(all, equal);
                 equal

@@ -24,7 +24,7 @@ use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms, range_of};
 
 /// The effect of an access on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Does {
+pub enum MemoryEffect {
     /// Reads.
     Reads,
     /// Writes.
@@ -41,7 +41,7 @@ pub struct AccessAt {
     /// What holds of the symbols that it speaks of.
     pub facts: Vec<Term>,
     /// Its effect.
-    pub does: Does,
+    pub does: MemoryEffect,
     /// How far it is atomic, if it is.
     pub atomic: Option<Scope>,
     /// The object.
@@ -435,7 +435,7 @@ impl Exec<'_> {
                 }
             }
             Op::Load { dst, addr, access } => {
-                let value = self.access(at, &mut state, addr, Does::Reads, access);
+                let value = self.access(at, &mut state, addr, MemoryEffect::Reads, access);
                 state.regs[usize::from(dst.0)] = value;
             }
             Op::Store {
@@ -443,14 +443,14 @@ impl Exec<'_> {
                 value,
                 access,
             } => {
-                self.access(at, &mut state, addr, Does::Writes, access);
-                self.store(at, &mut state, (addr, value), access.ty);
+                self.access(at, &mut state, addr, MemoryEffect::Writes, access);
+                self.store(at, &mut state, addr, value, access.ty);
             }
             Op::Rmw {
                 dst, addr, write, ..
             } => {
                 // A compare-exchange that fails only reads; that it writes is the worse case.
-                let value = self.access(at, &mut state, addr, Does::Updates, write);
+                let value = self.access(at, &mut state, addr, MemoryEffect::Updates, write);
                 if let Some(dst) = dst {
                     state.regs[usize::from(dst.0)] = value;
                 }

@@ -253,7 +253,8 @@ impl Integers<'_> {
         let (d, p) = (self.linear(sum), self.linear(&product));
         let text = format!(
             "(assert (and (=> (> {u} 0) (and (=> (>= {d} 1) (>= {p} {u})) \
-             (=> (<= {d} (- 1)) (<= {p} (- {u}))))) (=> (= {d} 0) (= {p} 0)) (=> (= {u} 0) (= {p} 0))))"
+            (=> (<= {d} (- 1)) (<= {p} (- {u}))))) (=> (= {d} 0) (= {p} 0)) (=> (= {u} 0) (= \
+            {p} 0))))"
         );
         if self.told.insert(text.clone()) {
             let _ = writeln!(self.lemmas, "{text}");
@@ -298,7 +299,7 @@ impl Integers<'_> {
                 let wrapped = wrapped(ty, &a);
                 let _ = writeln!(self.lemmas, "(assert (= {name} {wrapped}))");
             }
-            Node::Bin(op, ty, a, b) => self.operation(&name, op, ty, (a, b)),
+            Node::Bin(op, ty, a, b) => self.operation(&name, op, ty, a, b),
             Node::Const(_) | Node::Symbol(..) | Node::Address(_) => {}
         }
     }
@@ -317,7 +318,7 @@ impl Integers<'_> {
     }
 
     /// Says what the result of an operation is, as far as it can be said.
-    fn operation(&mut self, name: &str, op: BinOp, ty: Ty, (a, b): (Term, Term)) {
+    fn operation(&mut self, name: &str, op: BinOp, ty: Ty, a: Term, b: Term) {
         let (pa, pb) = (self.poly(a), self.poly(b));
         let (x, y) = (self.linear(&pa), self.linear(&pb));
         let (ra, rb) = (self.range(a), self.range(b));
@@ -349,7 +350,8 @@ impl Integers<'_> {
                 self.overflow = true;
                 let f = self.known(op, ty);
                 format!(
-                    "(and (= {name} ({f} {x} {y})) (>= {name} {x}) (=> (>= {y} 1) (>= {name} (* 2 {x}))))"
+                    "(and (= {name} ({f} {x} {y})) (>= {name} {x}) (=> (>= {y} 1) (>= {name} (* \
+                    2 {x}))))"
                 )
             }
             BinOp::Shr if ra.0 >= 0 && rb.0 == rb.1 && (0..63).contains(&rb.0) => {
@@ -358,7 +360,8 @@ impl Integers<'_> {
             BinOp::Shr if ra.0 >= 0 => {
                 let f = self.known(op, ty);
                 format!(
-                    "(and (= {name} ({f} {x} {y})) (<= {name} {x}) (=> (>= {y} 1) (<= (* 2 {name}) {x})))"
+                    "(and (= {name} ({f} {x} {y})) (<= {name} {x}) (=> (>= {y} 1) (<= (* 2 \
+                    {name}) {x})))"
                 )
             }
             BinOp::And if ra.0 >= 0 && rb.0 == rb.1 && rb.0 >= 0 && (rb.0 & (rb.0 + 1)) == 0 => {

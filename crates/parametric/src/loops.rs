@@ -328,7 +328,7 @@ impl Exec<'_> {
             _ => (by(self, after), None),
         };
         if let Some((op, ty, by)) = plain
-            && let Some(closed) = self.recurrence(shape, (op, ty), from, by)
+            && let Some(closed) = self.recurrence(shape, op, ty, from, by)
         {
             return Some(cast.map_or(closed, |ty| self.terms.cast(ty, closed)));
         }
@@ -526,7 +526,8 @@ impl Exec<'_> {
     fn recurrence(
         &mut self,
         shape: &Shape,
-        (op, ty): (BinOp, Ty),
+        op: BinOp,
+        ty: Ty,
         from: Term,
         by: Term,
     ) -> Option<Term> {

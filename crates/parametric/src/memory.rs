@@ -17,7 +17,7 @@
 use program::tags::Tag;
 use program::{Access, BinOp, Expr, LocId, LocationKind, Space, Ty};
 
-use crate::exec::{AccessAt, Counter, Does, Exec, State};
+use crate::exec::{AccessAt, Counter, MemoryEffect, Exec, State};
 use crate::operations::{Cell, Ticket, added, is_plain, is_strong};
 use crate::term::{Level, Node, Origin, Symbol, Term, range_of};
 
@@ -28,7 +28,7 @@ impl Exec<'_> {
         at: usize,
         state: &mut State,
         addr: &Expr,
-        does: Does,
+        does: MemoryEffect,
         access: &Access,
     ) -> Term {
         let address = self.eval(at, addr, state);
@@ -85,7 +85,7 @@ impl Exec<'_> {
         at: usize,
         state: &State,
         (guard, object, offset): (Term, LocId, Term),
-        does: Does,
+        does: MemoryEffect,
         access: &Access,
     ) {
         let counter = self.counter_of(object);
@@ -156,12 +156,12 @@ impl Exec<'_> {
         at: usize,
         state: &State,
         (object, offset): (LocId, Term),
-        (does, access): (Does, &Access),
+        (does, access): (MemoryEffect, &Access),
     ) -> Term {
         let LocationKind::Object { space, init, .. } = &self.program.location(object).kind else {
             return self.free(at, access.ty);
         };
-        let is_read = does == Does::Reads;
+        let is_read = does == MemoryEffect::Reads;
         let begins = *space != Space::Shared && !init.is_empty();
         if is_read && begins && !self.writes.written[usize::from(object.0)] {
             return self.constant_memory(object, offset, access.ty);
@@ -193,7 +193,7 @@ impl Exec<'_> {
         at: usize,
         state: &mut State,
         (object, offset): (LocId, Term),
-        (does, ty): (Does, Ty),
+        (does, ty): (MemoryEffect, Ty),
         is_one: bool,
     ) -> Term {
         let cell = self
@@ -204,7 +204,7 @@ impl Exec<'_> {
             .filter(|_| is_one)
             .and_then(|cell| state.cells.get(&cell));
         let held = known.copied();
-        if does != Does::Reads {
+        if does != MemoryEffect::Reads {
             // A store whose value is known follows in `store`.
             let over = |(other, from, of): &Cell| match cell {
                 Some((_, to, _)) => {

@@ -10,9 +10,9 @@ use std::time::Duration;
 use program::tags::Tag;
 use program::{Access, BinOp, CmpOp, Expr, Instr, LocId, Op, RegId, Scope, Update};
 
-use crate::exec::{Does, Exec, State};
+use crate::exec::{MemoryEffect, Exec, State};
 use crate::operations::{ObjectOp, ObjectRole, PhaseTest, is_misuse, is_of_object};
-use crate::solver::{Said, Wanted, ask};
+use crate::solver::{Said, SolverConstants, ask};
 use crate::term::Term;
 use crate::words;
 
@@ -49,7 +49,7 @@ impl Exec<'_> {
             scope: Some(scope),
             ..write.clone()
         };
-        let old = self.access(at, state, addr, Does::Updates, &whole);
+        let old = self.access(at, state, addr, MemoryEffect::Updates, &whole);
         if let Some(dst) = dst {
             state.regs[usize::from(dst.0)] = old;
         }
@@ -169,7 +169,7 @@ impl Exec<'_> {
     fn passes(&mut self, entry: &State, state: &State, test: &PhaseTest) -> bool {
         let not = self.terms.not(test.passes);
         let text = words::question(self.terms, &[entry.guard, state.guard, not]);
-        ask(&text, QUESTION, Wanted::Nothing) == Said::No
+        ask(&text, QUESTION, SolverConstants::Nothing) == Said::No
     }
 }
 

@@ -23,7 +23,7 @@
 use program::{Dialect, Scope};
 use rustc_hash::FxHashMap;
 
-use crate::exec::{AccessAt, Among, BarrierAt, Behaviour, Does, ExitAt};
+use crate::exec::{AccessAt, Among, BarrierAt, Behaviour, MemoryEffect, ExitAt};
 use crate::launch::Setting;
 use crate::operations::{Handover, Ticket};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms};
@@ -101,7 +101,7 @@ pub fn conflict(
     space: Space,
     inclusion: Inclusion,
 ) -> bool {
-    let writes = a.does != Does::Reads || b.does != Does::Reads;
+    let writes = a.does != MemoryEffect::Reads || b.does != MemoryEffect::Reads;
     let shared = match together {
         Together::Thread => a.copy.is_some() || b.copy.is_some(),
         Together::Block => true,

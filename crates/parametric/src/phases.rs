@@ -29,7 +29,7 @@ use rustc_hash::FxHashMap;
 
 use crate::operations::{Handover, ObjectOp, ObjectRole};
 use crate::pairs::{Run, Together, Two};
-use crate::solver::{Said, Wanted, ask};
+use crate::solver::{Said, SolverConstants, ask};
 use crate::term::{Level, Node, Origin, Term};
 use crate::{integers, words};
 
@@ -101,12 +101,12 @@ impl PhaseProof<'_> {
     /// Whether conditions cannot hold together.
     fn never(&mut self, conditions: &[Term]) -> bool {
         let (text, overflow) = integers::question(&mut self.run.terms, conditions);
-        if ask(&text, QUESTION, Wanted::Nothing) == Said::No {
+        if ask(&text, QUESTION, SolverConstants::Nothing) == Said::No {
             self.run.terms.may_overflow |= overflow;
             return true;
         }
         let text = words::question(&self.run.terms, conditions);
-        ask(&text, QUESTION, Wanted::Nothing) == Said::No
+        ask(&text, QUESTION, SolverConstants::Nothing) == Said::No
     }
 
     /// What holds of a thread at some operations.

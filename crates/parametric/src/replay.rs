@@ -134,19 +134,19 @@ pub(crate) fn replay(
         };
         let meeting = SMALL
             .into_iter()
-            .find_map(|most| meeting(kernel, &mut run, property, apart, (None, most)));
+            .find_map(|most| meeting(kernel, &mut run, property, apart, None, most));
         let Some(meeting) = meeting else { continue };
         if property == Property::Race && apart.together != Together::Thread {
             let left = end.saturating_duration_since(Instant::now());
-            let way = (Way::Short(apart), left);
-            if let Ok(found) = exact(kernel, property, sizes, &meeting, way)
+            let way = ReplayThreads::Short(apart);
+            if let Ok(found) = exact(kernel, property, sizes, &meeting, way, left)
                 && happens(property, &found.answer)
             {
                 return Replayed::Happens(Box::new(found));
             }
         }
         let left = end.saturating_duration_since(Instant::now());
-        match exact(kernel, property, sizes, &meeting, (Way::All, left)) {
+        match exact(kernel, property, sizes, &meeting, ReplayThreads::All, left) {
             Ok(found) if happens(property, &found.answer) => {
                 return Replayed::Happens(Box::new(found));
             }
@@ -185,11 +185,11 @@ fn two_threads(
     }
     let mut run = run(kernel.form, sizes, true).ok()?;
     for most in [3, 70, 1024] {
-        let meeting = meeting(kernel, &mut run, property, apart, (Some(most), None));
+        let meeting = meeting(kernel, &mut run, property, apart, Some(most), None);
         let Some(meeting) = meeting else { continue };
         let left = end.saturating_duration_since(Instant::now());
-        let way = Way::Alone(apart);
-        let Ok(found) = exact(kernel, property, sizes, &meeting, (way, left)) else {
+        let way = ReplayThreads::Alone(apart);
+        let Ok(found) = exact(kernel, property, sizes, &meeting, way, left) else {
             continue;
         };
         if happens(property, &found.answer) {
@@ -273,7 +273,8 @@ fn meeting(
     run: &mut Run,
     property: Property,
     apart: &Apart,
-    (most, most_of_arguments): (Option<i64>, Option<i64>),
+    most: Option<i64>,
+    most_of_arguments: Option<i64>,
 ) -> Option<Meeting> {
     let mut questions: Vec<(Question, String)> = Vec::new();
     match property {
@@ -282,7 +283,7 @@ fn meeting(
             let at = |n: usize| accesses.iter().filter(move |a| a.at == apart.at[n]);
             for a in at(0) {
                 for b in at(1).filter(|b| b.object == a.object) {
-                    let question = race(run, (a, b), apart.together);
+                    let question = race(run, a, b, apart.together);
                     let object = &kernel.form.test.program.location(a.object).name;
                     questions.push((question, object.clone()));
                 }
@@ -384,7 +385,7 @@ fn model(program: &Program) -> &'static str {
 
 /// Which threads of a launch are decided exactly.
 #[derive(Clone, Copy)]
-enum Way<'a> {
+enum ReplayThreads<'a> {
     /// All of them.
     All,
     /// The two that were suspected: shortened, or with what they do to one object.
@@ -399,7 +400,8 @@ fn exact(
     property: Property,
     sizes: Sizes,
     meeting: &Meeting,
-    (way, time): (Way<'_>, Duration),
+    way: ReplayThreads<'_>,
+    time: Duration,
 ) -> Result<ExactLaunch, String> {
     let [block, grid] = [sizes.block, sizes.grid].map(|all| all.map(|n| n.unwrap_or(1)));
     let dimensions = kernel.form.range.dimensions();
@@ -418,7 +420,7 @@ fn exact(
     let launch = |most_elements: usize| Launch {
         range,
         arguments: meeting.arguments.clone(),
-        threads: (!matches!(way, Way::All)).then(|| meeting.threads.to_vec()),
+        threads: (!matches!(way, ReplayThreads::All)).then(|| meeting.threads.to_vec()),
         most_elements,
     };
     let object = meeting.object.as_str();
@@ -429,7 +431,7 @@ fn exact(
         if left.is_zero() {
             break;
         }
-        let (answer, test) = launched(kernel, property, launch(most), (way, object), left)?;
+        let (answer, test) = launched(kernel, property, launch(most), way, object, left)?;
         let open = answer.verdict.reason().is_some();
         last = Ok(ExactLaunch {
             launch: text.clone(),
@@ -497,7 +499,8 @@ fn launched(
     kernel: Kernel<'_>,
     property: Property,
     launch: Launch,
-    (way, object): (Way<'_>, &str),
+    way: ReplayThreads<'_>,
+    object: &str,
     time: Duration,
 ) -> Result<(verdict::Answer, LitmusTest), String> {
     let form = kernel.form;
@@ -509,15 +512,19 @@ fn launched(
         .map_err(|errors| errors.first().map_or(String::new(), |d| d.message.clone()))?
         .ok_or("the kernel cannot be read with a small launch")?;
     match way {
-        Way::All => {}
-        Way::Alone(apart) | Way::Short(apart) => match shortened(&test, apart) {
-            Some(short) => {
-                test = short;
-                slice(&mut test, object);
+        ReplayThreads::All => {}
+        ReplayThreads::Alone(apart) | ReplayThreads::Short(apart) => {
+            match shortened(&test, apart) {
+                Some(short) => {
+                    test = short;
+                    slice(&mut test, object);
+                }
+                None if matches!(way, ReplayThreads::Alone(_)) && !apart.free => {
+                    slice(&mut test, object)
+                }
+                None => return Err("the two threads depend on writes of other threads".into()),
             }
-            None if matches!(way, Way::Alone(_)) && !apart.free => slice(&mut test, object),
-            None => return Err("the two threads depend on writes of other threads".into()),
-        },
+        }
     }
     let name = model(&test.program);
     let model = match load_shipped(name, &signature()) {

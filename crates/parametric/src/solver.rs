@@ -25,7 +25,7 @@ pub const IS_THERE: bool = cfg!(feature = "z3");
 
 /// Which constants of a question have numbers, and in which arithmetic.
 #[derive(Clone, Copy, Debug)]
-pub enum Wanted<'a> {
+pub enum SolverConstants<'a> {
     /// No number is of interest.
     Nothing,
     /// These are words of 64 bits.
@@ -34,7 +34,7 @@ pub enum Wanted<'a> {
 
 /// Asks a question in SMT-LIB.
 #[cfg(feature = "z3")]
-pub fn ask(text: &str, time: Duration, wanted: Wanted<'_>) -> Said {
+pub fn ask(text: &str, time: Duration, wanted: SolverConstants<'_>) -> Said {
     use z3::{Params, SatResult, Solver};
     if let Err(error) = engine::z3_version::check() {
         return Said::Unknown(error.to_string());
@@ -57,14 +57,14 @@ pub fn ask(text: &str, time: Duration, wanted: Wanted<'_>) -> Said {
 
 /// Without a solver nothing is answered.
 #[cfg(not(feature = "z3"))]
-pub fn ask(_: &str, _: Duration, _: Wanted<'_>) -> Said {
+pub fn ask(_: &str, _: Duration, _: SolverConstants<'_>) -> Said {
     Said::Unknown("this program was built without a solver".into())
 }
 
 /// The numbers that a solver has found.
 #[cfg(feature = "z3")]
-fn values(solver: &z3::Solver, wanted: Wanted<'_>) -> FxHashMap<String, i64> {
-    let (Wanted::Words(names), Some(model)) = (wanted, solver.get_model()) else {
+fn values(solver: &z3::Solver, wanted: SolverConstants<'_>) -> FxHashMap<String, i64> {
+    let (SolverConstants::Words(names), Some(model)) = (wanted, solver.get_model()) else {
         return FxHashMap::default();
     };
     names
@@ -85,7 +85,7 @@ mod tests {
     fn questions_are_answered() {
         let time = Duration::from_secs(2);
         let names = ["x", "y", "unsaid"].map(String::from);
-        let asked = |text: &str| ask(text, time, Wanted::Words(&names));
+        let asked = |text: &str| ask(text, time, SolverConstants::Words(&names));
         let x = "(declare-fun x () (_ BitVec 64))";
         let y = "(declare-fun y () (_ BitVec 64))(assert (= y (bvsub #x0000000000000000 x)))";
         let above = format!("{x}{y}(assert (bvugt x #x0000000000000002))");

@@ -61,8 +61,8 @@ pub(crate) fn shortened(test: &LitmusTest, apart: &Apart) -> Option<LitmusTest> 
     };
     let one_warp = first.place.same(&second.place, Scope::Warp);
     let courses = [
-        course(program, first, (apart, one_warp))?,
-        course(program, second, (apart, one_warp))?,
+        course(program, first, apart, one_warp)?,
+        course(program, second, apart, one_warp)?,
     ];
     let (a, b) = pair(program, &courses, apart)?;
     let codes = [(first, &courses[0], a), (second, &courses[1], b)]
@@ -76,7 +76,7 @@ pub(crate) fn shortened(test: &LitmusTest, apart: &Apart) -> Option<LitmusTest> 
 
 /// Runs a thread; `None`: it reaches an instruction that is not modelled here.
 /// Barriers of a warp count only if both threads are in one.
-fn course(program: &Program, thread: &Thread, (apart, one_warp): (&Apart, bool)) -> Option<Course> {
+fn course(program: &Program, thread: &Thread, apart: &Apart, one_warp: bool) -> Option<Course> {
     let mut regs: Vec<Value> = thread
         .regs
         .iter()
@@ -111,7 +111,7 @@ fn course(program: &Program, thread: &Thread, (apart, one_warp): (&Apart, bool))
             Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return None,
             _ => {
                 if op.is_access() && (0..2).any(|n| is_named(instr, n, apart)) {
-                    arrives(program, &mut course, (at - 1, op), &regs);
+                    arrives(program, &mut course, at - 1, op, &regs);
                 }
                 if let Some(dst) = op.defines() {
                     regs[usize::from(dst.0)] = Value::Unknown;
@@ -128,7 +128,7 @@ fn is_named(instr: &Instr, n: usize, apart: &Apart) -> bool {
 }
 
 /// Notes an access, if its address is known.
-fn arrives(program: &Program, course: &mut Course, (at, op): (usize, &Op), regs: &[Value]) {
+fn arrives(program: &Program, course: &mut Course, at: usize, op: &Op, regs: &[Value]) {
     let place = op.address().map(|address| eval(program, address, regs));
     let (Some(Value::Address(object, offset)), Some(access)) = (place, op.accesses().next()) else {
         return;

@@ -645,7 +645,8 @@ loop bound; \
             },
         ));
         let rows = [
-            "MP-gpu  ptx-v7.5  reachability  exists  forbidden  as expected, symbolic, by Causality",
+            "MP-gpu  ptx-v7.5  reachability  exists  forbidden  as expected, symbolic, by \
+            Causality",
             "MP      ptx-v7.5  race                  racy       symbolic",
             "Atom    ptx-v7.5  reachability  forall  always holds  as expected, symbolic, by \
              Causality",

@@ -228,7 +228,10 @@ impl Summary {
     /// One line per model with several tests: the number of runs, and the share of the model's
     /// outcomes that they showed.
     pub fn observations(&self) -> Vec<String> {
-        fn line((model, s): (&String, &ObservationCounts)) -> String {
+        self.seen
+            .iter()
+            .filter(|(_, s)| s.tests + s.refused > 1)
+            .map(|(model, s)| {
             let effort = match (s.runs, s.states) {
                 (0, states) => format!("{states} states"),
                 (runs, 0) => format!("{runs} runs"),
@@ -248,11 +251,7 @@ impl Summary {
                 s.allowed,
                 counted(s.complete, "test"),
             )
-        }
-        self.seen
-            .iter()
-            .filter(|(_, s)| s.tests + s.refused > 1)
-            .map(line)
+        })
             .collect()
     }
 

@@ -312,7 +312,8 @@ mod tests {
             ),
         ];
         let told = [
-            "P1 line 8 waits for x == 1 -> only P2 line 20 writes it -> P2 line 18 waits at the barrier -> \
+            "P1 line 8 waits for x == 1 -> only P2 line 20 writes it -> P2 line 18 waits at the \
+            barrier -> \
              only P1 could arrive -> P1",
             "P0 line 4 waits for y == 1 -> only P1 line 9 writes it -> P1",
         ];

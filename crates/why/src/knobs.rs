@@ -385,8 +385,10 @@ mod tests {
     /// A copy is several micro-ops: a fence before it comes before the first one.
     #[test]
     fn a_fence_stands_in_front_of_an_instruction() {
-        let text = "name = \"T\"\n[memory]\nx = { type = \"u32\", space = \"shared\" }\ng = { type = \"u32\" }\n\
-            [[thread]]\ncta = 0\ncode = '''\nst.u32 [g], 1;\ncp.async.ca.shared.global [x], [g], 4;\n\
+        let text = "name = \"T\"\n[memory]\nx = { type = \"u32\", space = \"shared\" }\ng = { \
+        type = \"u32\" }\n\
+            [[thread]]\ncta = 0\ncode = '''\nst.u32 [g], 1;\ncp.async.ca.shared.global [x], [g], \
+            4;\n\
             cp.async.wait_all;\nld.shared.u32 a, [x];\n'''\n";
         let tests = parse("t.toml", text.as_bytes()).expect("a test");
         let program = &tests[0].program;

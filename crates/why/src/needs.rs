@@ -118,7 +118,7 @@ pub(crate) fn needs(
     knobs.extend(down(dependencies));
     let test = session.test();
     let decides = of_test(test, forbids(session, negate));
-    let mut search = Search::new(test, knobs, (true, DECISIONS, deadline), decides);
+    let mut search = Search::new(test, knobs, true, DECISIONS, deadline, decides);
     let top = search.top();
     let lowered = search.least(top.clone(), firm).and_then(|setting| {
         #[cfg(test)]
@@ -214,7 +214,7 @@ pub(crate) fn forbidding(
     };
     let decides = of_test(written, forbids(session, negate));
     let mut search =
-        Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
+        Search::new(written, knobs, false, DECISIONS, deadline, decides).past_undecided();
     // Another place of a thread is no change of the code: only where nothing else helps.
     let code: Vec<usize> = (0..search.knobs.len())
         .filter(|&i| !search.knobs[i].is_place())
@@ -282,7 +282,7 @@ pub(crate) fn fence_forbidding(
         .collect();
     let decides = of_test(written, forbids(session, negate));
     let mut search =
-        Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
+        Search::new(written, knobs, false, DECISIONS, deadline, decides).past_undecided();
     let top = search.top();
     let reading = setting.row().reading.as_ref()?;
     if !reading.bears_on(&search.version(&top)?.test.program) {

@@ -151,7 +151,7 @@ pub(crate) fn remedy(
     };
     let decides = of_test(written, race_free);
     let mut search =
-        Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
+        Search::new(written, knobs, false, DECISIONS, deadline, decides).past_undecided();
     let mut found = search.one_two_or_all();
     if let (Ok(None), true) = (&found, straight.len() > 1) {
         // If several barriers are missing, none helps alone.
@@ -252,7 +252,7 @@ pub(crate) fn remedy(
             // What is ordered by the rest needs no warning.
             let warns = !in_order.get();
             let mut changes: Vec<Advised> = turned
-                .flat_map(|(knob, level)| said(written, knob, level, (first, warns)))
+                .flat_map(|(knob, level)| said(written, knob, level, first, warns))
                 .collect();
             changes.sort_by_key(|c| c.line.number);
             Remedy::Changes(changes)
@@ -323,12 +323,7 @@ fn plain_accesses(facts: &Facts<'_>) -> HashMap<String, (LocId, Vec<Spot>)> {
 
 /// The changes of a knob in words; `first` is the race that is shown with them. `warns`: whether to
 /// say that a change orders nothing.
-fn said(
-    test: &LitmusTest,
-    knob: &Knob,
-    level: usize,
-    (first, warns): (&Fault, bool),
-) -> Vec<Advised> {
+fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault, warns: bool) -> Vec<Advised> {
     let program = &test.program;
     let location = knob.sites.iter().find_map(|site| match *site {
         EditSite::Location(loc) => Some(&program.location(loc).name),

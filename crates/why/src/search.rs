@@ -64,7 +64,9 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
     pub(crate) fn new(
         test: &'s LitmusTest,
         knobs: Vec<Knob>,
-        (written, most, deadline): (bool, usize, Option<Instant>),
+        written: bool,
+        most: usize,
+        deadline: Option<Instant>,
         decides: D,
     ) -> Self {
         let mut search = Search {

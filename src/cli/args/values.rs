@@ -95,12 +95,19 @@ pub(in crate::cli) fn device(text: &str) -> Result<DeviceArg, String> {
         .into_iter()
         .find(|runtime| ::device::word(*runtime) == word);
     match (runtime, device) {
-        (Some(runtime), None) => Ok(DeviceArg { runtime, device: None }),
-        (Some(runtime), Some(device)) if !device.is_empty() => {
-            Ok(DeviceArg { runtime, device: Some(device.to_owned()) })
-        }
-        _ => Err("expected opencl or cuda, or opencl:DEVICE or cuda:DEVICE with its number or a part of its name; `fencepost devices` lists them"
-            .to_owned()),
+        (Some(runtime), None) => Ok(DeviceArg {
+            runtime,
+            device: None,
+        }),
+        (Some(runtime), Some(device)) if !device.is_empty() => Ok(DeviceArg {
+            runtime,
+            device: Some(device.to_owned()),
+        }),
+        _ => Err(
+            "expected opencl or cuda, or opencl:DEVICE or cuda:DEVICE with its number or a \
+            part of its name; `fencepost devices` lists them"
+                .to_owned(),
+        ),
     }
 }
 

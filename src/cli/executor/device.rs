@@ -14,7 +14,7 @@ use crate::cli::args::{DeviceArg, FormatArg, RunArgs};
 use crate::cli::decide::{Decided, milliseconds};
 use crate::cli::exit::{self, Events};
 use crate::cli::merge::{self, Kept};
-use crate::cli::plan::{Asked, Unit};
+use crate::cli::plan::{RequestedModels, Unit};
 use crate::cli::run::Run;
 use crate::cli::select::Selection;
 use crate::cli::settings::Settings;
@@ -42,9 +42,11 @@ pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Re
         time: args.time.and_then(|time| time.0),
     };
     let files = run.load(&args.paths);
-    let mut units = run.plan_for(&files, Asked::Dialect(&args.question.models), |_, _| {
-        Ok(Vec::new())
-    });
+    let mut units = run.plan_for(
+        &files,
+        RequestedModels::Dialect(&args.question.models),
+        |_, _| Ok(Vec::new()),
+    );
     selection.narrow_runs(&mut units, &run.settings, Observations::ON_DEVICE);
     let kept = match &args.resume {
         Some(file) => {

@@ -1,6 +1,6 @@
 //! Puts the executor's observations into a report.
 
-use super::{How, RunPlan};
+use super::{RunMethod, RunPlan};
 use operational::{self, Faults, ModelComparison};
 use program::litmus::LitmusTest;
 use report::{
@@ -35,10 +35,10 @@ fn memory(plan: &RunPlan, mixed: bool) -> String {
         (memory, ..) if !memory.binds() => {
             return format!("memory of {}, early binds: none", memory.name());
         }
-        (_, How::Replay(_), _) => "as recorded".into(),
-        (_, How::Random { .. }, true) if !mixed => "none".into(),
-        (_, How::Random { .. }, true) => "none, and full:2 in one run of four".into(),
-        (_, How::Exhaustive, true) => "none, then full:1".into(),
+        (_, RunMethod::Replay(_), _) => "as recorded".into(),
+        (_, RunMethod::Random { .. }, true) if !mixed => "none".into(),
+        (_, RunMethod::Random { .. }, true) => "none, and full:2 in one run of four".into(),
+        (_, RunMethod::Exhaustive, true) => "none, then full:1".into(),
         (_, _, false) => plan.options.early.to_string(),
     };
     let memory = match plan.options.memory {

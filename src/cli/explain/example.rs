@@ -130,7 +130,7 @@ fn role(model: &Model, test: &LitmusTest, axiom: &str) -> Option<Role> {
 }
 
 /// A relation, or a set, in one execution.
-pub(super) struct Shown {
+pub(super) struct RelationExample {
     /// The test.
     pub test: LitmusTest,
     /// The axioms that reject the execution; none if the model allows it.
@@ -150,7 +150,7 @@ pub(super) fn of_relation(
     expression: &str,
     set: bool,
     entries: &[Entry],
-) -> Option<Shown> {
+) -> Option<RelationExample> {
     let model = probe(label, name, expression, set)?;
     let more = notes(&model.files, "Shown in:")
         .remove(name)
@@ -197,7 +197,7 @@ fn speaks_of(entries: &[Entry], entry: &Entry, name: &str, seen: &mut Vec<String
 
 /// Asks for the test's outcome, and takes out the axioms that forbid it until an execution is left;
 /// for any execution if no axiom is the reason.
-fn shown(all: &Model, mut test: LitmusTest, name: &str, set: bool) -> Option<Shown> {
+fn shown(all: &Model, mut test: LitmusTest, name: &str, set: bool) -> Option<RelationExample> {
     let mut model = all.clone();
     let mut rejected_by: Vec<String> = Vec::new();
     let witness = loop {
@@ -248,7 +248,7 @@ fn shown(all: &Model, mut test: LitmusTest, name: &str, set: bool) -> Option<Sho
         false => format!("{}  ->  {}", event(&witness, from), event(&witness, to)),
     });
     let lines: Vec<String> = lines.collect();
-    Some(Shown {
+    Some(RelationExample {
         more: pairs.len() - lines.len(),
         test,
         rejected_by,

@@ -393,7 +393,8 @@ fn unknown(word: &str, models: &[Defined], model: Option<&str>) -> Diagnostic {
     names.sort_unstable();
     names.dedup();
     let diagnostic = Diagnostic::plain("unknown-word", message).note(
-        "`fencepost explain` without a word lists the terms and axioms, `fencepost models NAME` definitions",
+        "`fencepost explain` without a word lists the terms and axioms, `fencepost models NAME` \
+        definitions",
     );
     match nearest(word, names.iter().copied()).or_else(|| nearest(&folded(word), names)) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),

@@ -249,7 +249,8 @@ mod tests {
     #[test]
     fn axioms_and_flags_know_what_they_test() {
         let list = of(
-            "M \"m\"\n(* header *)\n\n(* Source. Forbids T. *)\nempty po \\ rf as A\nflag ~empty po as f\n",
+            "M \"m\"\n(* header *)\n\n(* Source. Forbids T. *)\nempty po \\ rf as A\nflag ~empty \
+            po as f\n",
         );
         assert_eq!(
             (list[0].kind, list[0].tested.as_str()),

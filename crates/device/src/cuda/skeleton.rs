@@ -121,9 +121,11 @@ const HEAD: &str = "
 ";
 
 const REGISTERS: &str = "
-	.reg .b32 %me, %block, %team, %group, %turn, %steps, %ended, %teams, %instances, %patience, %delay, %salt, %stress, %all;
+	.reg .b32 %me, %block, %team, %group, %turn, %steps, %ended, %teams, %instances, %patience, \
+	%delay, %salt, %stress, %all;
 	.reg .b32 %x<8>, %left;
-	.reg .b64 %meeting, %results, %order, %instance, %mine, %through, %met, %missed, %factor, %start, %each, %x8, %x9, %a0, %a1;
+	.reg .b64 %meeting, %results, %order, %instance, %mine, %through, %met, %missed, %factor, \
+	%start, %each, %x8, %x9, %a0, %a1;
 	.reg .pred %one, %p<3>;
 	.shared .align 4 .b32 joined;
 ";

@@ -98,15 +98,18 @@ const PRELUDE: &str = "\
 ";
 
 const KERNEL: &str = "
-kernel void test(global uchar *memory, global const ulong *places, global atomic_uint *meeting, global long *results,
-                 global const uint *order, uint teams, uint instances, uint factor, uint first, uint patience, uint delay,
+kernel void test(global uchar *memory, global const ulong *places, global atomic_uint *meeting, \
+global long *results,
+                 global const uint *order, uint teams, uint instances, uint factor, uint first, \
+                 uint patience, uint delay,
                  uint salt, uint stress) {
   local uint joined;
 ";
 
 /// Groups join in the order in which they start.
 const TEAMS: &str = "
-  if (get_local_id(0) == 0) joined = atomic_fetch_add_explicit(meeting, 1, memory_order_relaxed, memory_scope_device);
+  if (get_local_id(0) == 0) joined = atomic_fetch_add_explicit(meeting, 1, memory_order_relaxed, \
+  memory_scope_device);
   work_group_barrier(CLK_LOCAL_MEM_FENCE);
   uint team = joined / ${groups};
   uint group = order[joined % ${groups}];
@@ -118,7 +121,8 @@ const TEAMS: &str = "
     for (uint i = 0; joined - teams * ${groups} < stress && i < (1u << 22); i++) {
       at = at * 1664525u + 1013904223u;
       words[(at >> 16) % ${stressed} * ${apart}] += i;
-      if (i % 64 == 0 && atomic_load_explicit(through, memory_order_relaxed, memory_scope_device) == teams * ${groups}) return;
+      if (i % 64 == 0 && atomic_load_explicit(through, memory_order_relaxed, \
+      memory_scope_device) == teams * ${groups}) return;
     }
     return;
   }
@@ -135,7 +139,8 @@ const MEETING: &str = "
       atomic_fetch_add_explicit(met, 1, memory_order_relaxed, memory_scope_device);
       if (atomic_load_explicit(missed, memory_order_relaxed, memory_scope_device) < ${often}) {
         uint left = turn == 0 ? patience * ${often} : patience;
-        while (atomic_load_explicit(met, memory_order_relaxed, memory_scope_device) < (turn + 1) * ${groups}) {
+        while (atomic_load_explicit(met, memory_order_relaxed, memory_scope_device) < (turn + 1) \
+        * ${groups}) {
           if (left-- == 0) {
             atomic_fetch_add_explicit(missed, 1, memory_order_relaxed, memory_scope_device);
             break;

@@ -254,7 +254,8 @@ impl Source {
         if let Err(others) = self.test(
             Some(&kernel.name),
             &self.trial(kernel),
-            (&BTreeMap::new(), &BTreeSet::new()),
+            &BTreeMap::new(),
+            &BTreeSet::new(),
         ) {
             // The trial's bindings are made up. Errors count only if they are about the code, but
             // not about addresses or the number of threads, which depend on the bindings.
@@ -486,11 +487,11 @@ impl Source {
         launch: &Launch,
     ) -> Result<(String, Vec<Diagnostic>), Vec<Diagnostic>> {
         let none = BTreeSet::new();
-        let first = self.test(kernel, launch, (&BTreeMap::new(), &none))?;
+        let first = self.test(kernel, launch, &BTreeMap::new(), &none)?;
         if first.part.is_empty() && first.inputs.is_empty() {
             return Ok((first.text, first.warnings));
         }
-        let mut made = self.test(kernel, launch, (&first.part, &first.inputs))?;
+        let mut made = self.test(kernel, launch, &first.part, &first.inputs)?;
         let inputs: Vec<String> = first
             .inputs
             .iter()
@@ -519,9 +520,10 @@ impl Source {
         &self,
         kernel: Option<&str>,
         launch: &Launch,
-        whole_and_inputs: (&BTreeMap<String, u64>, &BTreeSet<String>),
+        whole: &BTreeMap<String, u64>,
+        inputs: &BTreeSet<String>,
     ) -> Result<Imported, Vec<Diagnostic>> {
-        self.read_back(self.draft(kernel, launch, whole_and_inputs)?)
+        self.read_back(self.draft(kernel, launch, whole, inputs)?)
     }
 
     /// What a test of a kernel is made of.
@@ -529,7 +531,8 @@ impl Source {
         &self,
         kernel: Option<&str>,
         launch: &Launch,
-        (whole, inputs): (&BTreeMap<String, u64>, &BTreeSet<String>),
+        whole: &BTreeMap<String, u64>,
+        inputs: &BTreeSet<String>,
     ) -> Result<KernelDraft, Vec<Diagnostic>> {
         let kernel = self.kernel(kernel).map_err(|d| vec![*d])?;
         // Parse errors are dropped here: reading the test reports them again.
@@ -991,13 +994,14 @@ impl Source {
     /// All that is wrong with the kernel and its launch.
     pub(super) fn placed(
         &self,
-        (kernel, at): (&str, Span),
+        kernel: &str,
+        at: Span,
         launch: &Launch,
         inputs: &BTreeSet<String>,
     ) -> Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let draft = self.draft(Some(kernel), launch, (&BTreeMap::new(), inputs))?;
+        let draft = self.draft(Some(kernel), launch, &BTreeMap::new(), inputs)?;
         let (test, warnings) = self.in_place(&draft, at, &read_made)?;
-        match self.draft_in_parts(&draft, &test.program, (kernel, launch), inputs)? {
+        match self.draft_in_parts(&draft, &test.program, kernel, launch, inputs)? {
             None => Ok((test, warnings)),
             Some(draft) => self.in_place(&draft, at, &read_made),
         }
@@ -1009,15 +1013,16 @@ impl Source {
     /// All that is wrong with the kernel and its launch.
     pub(super) fn placed_as<T>(
         &self,
-        (kernel, at): (&str, Span),
+        kernel: &str,
+        at: Span,
         launch: &Launch,
         inputs: &BTreeSet<String>,
         read: &dyn Fn(&TestParts<'_>, &mut Sink) -> Option<T>,
     ) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let draft = self.draft(Some(kernel), launch, (&BTreeMap::new(), inputs))?;
+        let draft = self.draft(Some(kernel), launch, &BTreeMap::new(), inputs)?;
         let (form, _) = self.in_place(&draft, at, &form_made)?;
         let program = &form.test.program;
-        let in_parts = self.draft_in_parts(&draft, program, (kernel, launch), inputs)?;
+        let in_parts = self.draft_in_parts(&draft, program, kernel, launch, inputs)?;
         self.in_place(&in_parts.unwrap_or(draft), at, read)
     }
 
@@ -1027,7 +1032,8 @@ impl Source {
         &self,
         draft: &KernelDraft,
         program: &Program,
-        (kernel, launch): (&str, &Launch),
+        kernel: &str,
+        launch: &Launch,
         inputs: &BTreeSet<String>,
     ) -> Result<Option<KernelDraft>, Vec<Diagnostic>> {
         let mut part = parts_of_words(program);
@@ -1035,7 +1041,7 @@ impl Source {
         if part.is_empty() {
             return Ok(None);
         }
-        let draft = self.draft(Some(kernel), launch, (&part, inputs))?;
+        let draft = self.draft(Some(kernel), launch, &part, inputs)?;
         Ok(Some(draft))
     }
 
@@ -1520,9 +1526,12 @@ mod tests {
     /// arrays are variables like others.
     #[test]
     fn pieces_of_structures_are_registers_of_the_test() {
-        let module = ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 1 .b8 $str[5] = {97, 98, 99, 100};\n\
-                      .visible .entry k(.param .align 4 .b8 k_0[12])\n{\n.reg .b64 %rd<3>;\n.reg .b32 %r<9>;\n.reg .f32 %f<2>;\n\
-                      .shared .align 4 .b8 s[16];\nld.param.v2.u32 {%r1, %r2}, [k_0+4];\nmov.u64 %rd1, $str;\n\
+        let module = ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 1 .b8 \
+        $str[5] = {97, 98, 99, 100};\n\
+                      .visible .entry k(.param .align 4 .b8 k_0[12])\n{\n.reg .b64 %rd<3>;\n.reg \
+                      .b32 %r<9>;\n.reg .f32 %f<2>;\n\
+                      .shared .align 4 .b8 s[16];\nld.param.v2.u32 {%r1, %r2}, [k_0+4];\nmov.u64 \
+                      %rd1, $str;\n\
                       mov.u32 %r3, s;\nst.shared.f32 [%r3], 0f00000000;\nret;\n}\n";
         let source = Source::read("k.ptx", module).expect("well-formed");
         let launch = |args: &[&str]| Launch {
@@ -1552,9 +1561,12 @@ mod tests {
     #[test]
     fn structures_that_are_read_through_registers_are_in_memory() {
         let module = ".version 8.0\n.target sm_90\n.address_size 64\n\
-                      .visible .entry k(.param .align 8 .b8 k_0[16], .param .u64 k_1)\n{\n.reg .b64 %rd<5>;\n.reg .b32 %r<3>;\n\
-                      mov.b64 %rd1, k_0;\nld.param.u64 %rd2, [k_1];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\n\
-                      add.s64 %rd4, %rd1, %rd3;\nld.param.u32 %r2, [%rd4+8];\nst.global.u32 [%rd2], %r2;\nret;\n}\n";
+                      .visible .entry k(.param .align 8 .b8 k_0[16], .param .u64 k_1)\n{\n.reg \
+                      .b64 %rd<5>;\n.reg .b32 %r<3>;\n\
+                      mov.b64 %rd1, k_0;\nld.param.u64 %rd2, [k_1];\nmov.u32 %r1, \
+                      %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\n\
+                      add.s64 %rd4, %rd1, %rd3;\nld.param.u32 %r2, [%rd4+8];\nst.global.u32 \
+                      [%rd2], %r2;\nret;\n}\n";
         let source = Source::read("k.ptx", module).expect("well-formed");
         assert!(
             !source.listing().contains("refused"),
@@ -1619,7 +1631,8 @@ mod tests {
     /// declaration or the accesses make the buffer floating-point.
     #[test]
     fn integers_beside_numbers_are_told() {
-        let module = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_0)\n{\n.reg .b64 %rd<3>;\n\
+        let module = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param \
+        .u64 k_0)\n{\n.reg .b64 %rd<3>;\n\
                       .reg .f32 %f<2>;\nld.param.u64 %rd1, [k_0];\ncvta.to.global.u64 %rd2, %rd1;\n\
                       st.global.f32 [%rd2], 0f41980000;\nret;\n}\n";
         let told = |module: &str, arg: &str, ask: &str| {

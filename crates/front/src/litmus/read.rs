@@ -179,7 +179,8 @@ pub fn read_with(
 /// # Errors
 /// All that is wrong with the module, or with a launch.
 pub fn read_compiled(
-    (name, text): (&str, &str),
+    name: &str,
+    text: &str,
     module: &str,
     kind: SourceKind,
     options: &Options,

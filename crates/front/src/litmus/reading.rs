@@ -53,7 +53,8 @@ pub(super) const ENOUGH: usize = 16;
 /// A form of a test with two threads; `None`: they do not run the same code.
 pub(super) fn of_two(
     mut test: LitmusTest,
-    (range, warp): (NdRange, u32),
+    range: NdRange,
+    warp: u32,
     arguments: Vec<String>,
     assume: Option<(String, Span)>,
 ) -> Result<Form, Span> {

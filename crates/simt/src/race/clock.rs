@@ -196,7 +196,8 @@ impl VectorClock {
         &self,
         code: &Code,
         loc: usize,
-        (first, time): (ProxyAccess, u32),
+        first: ProxyAccess,
+        time: u32,
         next: ProxyAccess,
     ) -> bool {
         if self[first.thread] < time {

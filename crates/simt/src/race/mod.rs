@@ -295,7 +295,8 @@ fn pairs(
                 clock.orders(
                     code,
                     touch.loc,
-                    (p.touch.by_proxy(), p.time),
+                    p.touch.by_proxy(),
+                    p.time,
                     touch.by_proxy(),
                 )
             };

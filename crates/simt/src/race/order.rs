@@ -382,7 +382,7 @@ impl<'a> RunOrder<'a> {
                 map: false,
                 write: false,
             };
-            clock.orders(self.code, next.loc, (by, o.time), next.by_proxy())
+            clock.orders(self.code, next.loc, by, o.time, next.by_proxy())
         });
         self.chains(before.filter_map(|o| o.last))
     }

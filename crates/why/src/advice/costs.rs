@@ -197,7 +197,8 @@ fn keys() -> Vec<String> {
         .collect()
 }
 
-const HELP: &str = "a table has lines such as `access acquire = 8`, `fence acq_rel = 20`, `scope gpu = 3` and `loop = 3`";
+const HELP: &str = "a table has lines such as `access acquire = 8`, `fence acq_rel = 20`, `scope \
+gpu = 3` and `loop = 3`";
 
 #[cfg(test)]
 mod tests {

@@ -56,7 +56,7 @@ const SHOWN: usize = 8;
 
 /// The goals for a test under a model.
 #[derive(Clone)]
-pub struct Asked<'a> {
+pub struct TestGoals<'a> {
     /// The test as written.
     pub test: &'a LitmusTest,
     /// The model.
@@ -70,7 +70,7 @@ pub struct Asked<'a> {
 }
 
 /// Engine, limits and costs of a search.
-pub struct How<'a> {
+pub struct SearchSetup<'a> {
     /// The engine that decides.
     pub engine: Engine,
     /// The limits; the time is that of all questions together.
@@ -81,9 +81,12 @@ pub struct How<'a> {
     pub costs: &'a Costs,
 }
 
-impl How<'_> {
+impl SearchSetup<'_> {
     /// The test that the model judges in place of the given one.
-    fn judged<'t>(test: &'t LitmusTest, asked: &Asked<'_>) -> Result<Cow<'t, LitmusTest>, Reason> {
+    fn judged<'t>(
+        test: &'t LitmusTest,
+        asked: &TestGoals<'_>,
+    ) -> Result<Cow<'t, LitmusTest>, Reason> {
         match asked.mapping.map(|mapping| mapping.lowered(test)) {
             None => Ok(Cow::Borrowed(test)),
             Some(Ok(lowered)) => Ok(Cow::Owned(lowered)),
@@ -94,7 +97,7 @@ impl How<'_> {
     fn session<'t>(
         &self,
         judged: &'t LitmusTest,
-        asked: &Asked<'t>,
+        asked: &TestGoals<'t>,
         left: Option<Duration>,
     ) -> Session<'t> {
         // All engines decide the result afterwards.
@@ -126,7 +129,7 @@ impl How<'_> {
     fn keeps(
         &self,
         test: &LitmusTest,
-        asked: &Asked<'_>,
+        asked: &TestGoals<'_>,
         left: Option<Duration>,
         shown: &mut VecDeque<Shown>,
     ) -> Result<bool, Reason> {
@@ -154,7 +157,7 @@ impl How<'_> {
     /// Whether a changed test keeps all its goals; `None`: not decided.
     fn keeps_all(
         &self,
-        asked: &[Asked<'_>],
+        asked: &[TestGoals<'_>],
         splices: &[Splice],
         left: Option<Duration>,
         shown: &mut [VecDeque<Shown>],
@@ -178,7 +181,12 @@ impl How<'_> {
     }
 
     /// Whether a changed test surely keeps all its goals, decided without earlier executions.
-    fn keeps_now(&self, asked: &[Asked<'_>], splices: &[Splice], left: Option<Duration>) -> bool {
+    fn keeps_now(
+        &self,
+        asked: &[TestGoals<'_>],
+        splices: &[Splice],
+        left: Option<Duration>,
+    ) -> bool {
         let mut shown: Vec<VecDeque<Shown>> = asked.iter().map(|_| VecDeque::new()).collect();
         matches!(
             self.keeps_all(asked, splices, left, &mut shown),
@@ -284,7 +292,7 @@ pub struct Solution {
 }
 
 /// Looks for the cheapest program. All tests are made of the same text.
-pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
+pub fn advise(mut asked: Vec<TestGoals<'_>>, how: &SearchSetup<'_>) -> Advice {
     let deadline = how.limits.timeout.map(|t| Instant::now() + t);
     let left = || deadline.map(|d| d.saturating_duration_since(Instant::now()));
     let undecided = Cell::new(0);
@@ -293,9 +301,9 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
     for (number, one) in asked.iter_mut().enumerate() {
         for goal in [Ask::Race, Ask::Undefined] {
             let there = one.goals.contains(&goal);
-            let met = |one: &Asked<'_>| {
-                How::met(
-                    &mut how.session(&*How::judged(one.test, one)?, one, left()),
+            let met = |one: &TestGoals<'_>| {
+                SearchSetup::met(
+                    &mut how.session(&*SearchSetup::judged(one.test, one)?, one, left()),
                     &goal,
                 )
             };
@@ -338,7 +346,7 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
         return advice;
     }
     let decided = Cell::new(1);
-    let by_test: Vec<&[Asked<'_>]> = asked
+    let by_test: Vec<&[TestGoals<'_>]> = asked
         .chunk_by(|a, b| std::ptr::eq(a.test, b.test))
         .collect();
     let mut known = KnownAnswers {
@@ -384,7 +392,9 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
     let search = Search::new(
         first,
         knobs,
-        (written == Ok(true), DECISIONS, deadline),
+        written == Ok(true),
+        DECISIONS,
+        deadline,
         decides,
     );
     let mut space = Space::new(&choices, search);
@@ -396,7 +406,7 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
     match space.cheapest(allowed.clone()) {
         Ok(found) => {
             advice.found = found
-                .map(|setting| solution(&tests, &choices, &mut space, (&setting, &allowed), cost));
+                .map(|setting| solution(&tests, &choices, &mut space, &setting, &allowed, cost));
         }
         Err(GivenUp(reason)) => advice.given_up = Some(reason),
     }
@@ -412,14 +422,19 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
 /// Adds the changes that an explanation of an allowed outcome names, if they keep everything: proxy
 /// fences, flags, and places of threads are no choices of the search. Without such changes, adds
 /// another reading of the source that has some.
-fn forbid(advice: &mut Advice, by_test: &[&[Asked<'_>]], how: &How<'_>, left: Option<Duration>) {
+fn forbid(
+    advice: &mut Advice,
+    by_test: &[&[TestGoals<'_>]],
+    how: &SearchSetup<'_>,
+    left: Option<Duration>,
+) {
     let deadline = Deadline(left.map(|left| Instant::now() + left));
     for one in by_test.iter().copied().flatten() {
         let negate = one.goals.iter().find_map(|goal| match goal {
             Ask::Reachability { negate, .. } => Some(*negate),
             _ => None,
         });
-        let (Some(negate), Ok(judged)) = (negate, How::judged(one.test, one)) else {
+        let (Some(negate), Ok(judged)) = (negate, SearchSetup::judged(one.test, one)) else {
             continue;
         };
         let session = how.session(&judged, one, left);
@@ -458,9 +473,9 @@ fn condition(need: &Need) -> String {
 /// The program with some changes, if it keeps all goals.
 fn kept_solution(
     found: &Forbidding,
-    one: &Asked<'_>,
-    by_test: &[&[Asked<'_>]],
-    how: &How<'_>,
+    one: &TestGoals<'_>,
+    by_test: &[&[TestGoals<'_>]],
+    how: &SearchSetup<'_>,
     left: Option<Duration>,
     cost: u64,
 ) -> Option<Solution> {
@@ -486,12 +501,12 @@ fn kept_solution(
 
 /// The repaired program that a question about one of its races shows, if it keeps everything.
 fn mended(
-    by_test: &[&[Asked<'_>]],
-    how: &How<'_>,
+    by_test: &[&[TestGoals<'_>]],
+    how: &SearchSetup<'_>,
     left: Option<Duration>,
     cost: u64,
 ) -> Option<(Solution, usize)> {
-    let of_races = |one: &&Asked<'_>| {
+    let of_races = |one: &&TestGoals<'_>| {
         one.goals
             .iter()
             .any(|goal| matches!(goal, Ask::Race | Ask::Undefined))
@@ -502,7 +517,7 @@ fn mended(
         .flatten()
         .filter(of_races)
         .find_map(|one| {
-            let judged = How::judged(one.test, one).ok()?;
+            let judged = SearchSetup::judged(one.test, one).ok()?;
             let session = how.session(&judged, one, left);
             let mut session = match one.mapping {
                 Some(mapping) => session.via(one.test, mapping),
@@ -564,7 +579,8 @@ fn solution<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
     tests: &[&LitmusTest],
     choices: &[Choice],
     space: &mut Space<'_, D>,
-    (setting, among): (&Setting, &[u64]),
+    setting: &Setting,
+    among: &[u64],
     written_cost: u64,
 ) -> Solution {
     let written = space.written();

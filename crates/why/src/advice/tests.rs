@@ -26,9 +26,9 @@ thread_local! {
 }
 
 /// What another version showed, the engines say of this one, too.
-pub(super) fn is_so(session: &mut Session<'_>, asked: &Asked<'_>) {
+pub(super) fn is_so(session: &mut Session<'_>, asked: &TestGoals<'_>) {
     RECALLED.set(RECALLED.get() + 1);
-    let fails = |goal: &Ask| matches!(How::met(session, goal), Ok(Some(false)) | Err(_));
+    let fails = |goal: &Ask| matches!(SearchSetup::met(session, goal), Ok(Some(false)) | Err(_));
     assert!(asked.goals.iter().any(fails), "{}", asked.test.name);
 }
 
@@ -110,8 +110,8 @@ fn goals(test: &LitmusTest) -> Vec<Goals> {
     test.expect.iter().filter_map(of).collect()
 }
 
-fn asked<'a>(test: &'a LitmusTest, goals: &'a [Goals]) -> Vec<Asked<'a>> {
-    let of = |g: &'a Goals| Asked {
+fn asked<'a>(test: &'a LitmusTest, goals: &'a [Goals]) -> Vec<TestGoals<'a>> {
+    let of = |g: &'a Goals| TestGoals {
         test,
         model: &g.model,
         name: &g.name,
@@ -122,13 +122,13 @@ fn asked<'a>(test: &'a LitmusTest, goals: &'a [Goals]) -> Vec<Asked<'a>> {
 }
 
 /// Whether a file keeps the goals of a test, by all engines.
-fn keeps(text: &str, test: &LitmusTest, asked: &[Asked<'_>]) -> bool {
+fn keeps(text: &str, test: &LitmusTest, asked: &[TestGoals<'_>]) -> bool {
     let tests = parse("advised.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
     let new = tests
         .into_iter()
         .find(|new| new.name == test.name)
         .expect("the same test");
-    let met = |one: &Asked<'_>| {
+    let met = |one: &TestGoals<'_>| {
         let judged = one
             .mapping
             .map_or_else(|| new.clone(), |m| m.lowered(&new).expect("mapped"));
@@ -161,7 +161,7 @@ fn advised(test: &LitmusTest) -> Advice {
     );
     let mut asked = asked(test, &goals);
     let costs = Costs::shipped();
-    let how = How {
+    let how = SearchSetup {
         engine: Engine::Auto,
         limits: LIMITS,
         set: &[],
@@ -386,7 +386,7 @@ fn what_no_order_forbids_is_beyond_repair() {
     let test = &parse("mp.toml", text.as_bytes()).expect("a test")[0];
     let goals = goals(test);
     let costs = Costs::shipped();
-    let how = How {
+    let how = SearchSetup {
         engine: Engine::Auto,
         limits: LIMITS,
         set: &[],
@@ -430,7 +430,7 @@ fn of_all_settings_none_is_cheaper() {
             .sum();
         let mut asked = asked(test, &goals);
         let costs = Costs::shipped();
-        let how = How {
+        let how = SearchSetup {
             engine: Engine::Enumerate,
             limits: LIMITS,
             set: &[],
@@ -518,7 +518,7 @@ fn mends(text: &str) -> (String, Vec<String>) {
     let model = load_shipped(name, &signature())
         .expect("shipped")
         .expect("valid");
-    let asked = Asked {
+    let asked = TestGoals {
         test,
         model: &model,
         name,
@@ -526,7 +526,7 @@ fn mends(text: &str) -> (String, Vec<String>) {
         goals: vec![Ask::Race],
     };
     let costs = Costs::shipped();
-    let how = How {
+    let how = SearchSetup {
         engine: Engine::Auto,
         limits: LIMITS,
         set: &[],

@@ -230,8 +230,10 @@ fn listed_places(places: &[Place], said: &str) -> String {
 /// The case that `weak` allows what `strong` forbids.
 fn forbidden(
     relation: Relation,
-    (strong, weak): (&Side<'_>, &Side<'_>),
-    (what, outcome): (&str, &Ask),
+    strong: &Side<'_>,
+    weak: &Side<'_>,
+    what: &str,
+    outcome: &Ask,
     means: &Means,
 ) -> UnnamedFinding {
     let names = axioms(strong, outcome, means);
@@ -270,8 +272,10 @@ fn models(a: &Side<'_>, b: &Side<'_>, means: &Means) -> UnnamedFinding {
         };
         return forbidden(
             Relation::Differ,
-            (strong, weak),
-            ("the condition", &strong.condition),
+            strong,
+            weak,
+            "the condition",
+            &strong.condition,
             means,
         );
     }
@@ -286,7 +290,7 @@ fn models(a: &Side<'_>, b: &Side<'_>, means: &Means) -> UnnamedFinding {
     }
     for (strong, weak) in [(a, b), (b, a)] {
         if let Some((text, outcome)) = beyond(strong, weak).into_iter().next() {
-            return forbidden(Relation::Differ, (strong, weak), (&text, &outcome), means);
+            return forbidden(Relation::Differ, strong, weak, &text, &outcome, means);
         }
     }
     UnnamedFinding::plain(
@@ -361,7 +365,7 @@ fn race(
     }
 }
 
-/// A model of the source language, and one of PTX that judges the mapped test.
+/// Compares a model of the source language with a model of PTX, which judges the mapped test.
 fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> UnnamedFinding {
     let (from, to, name) = (source.label, ptx.label, by.name());
     if source.undefined().is_some() {
@@ -390,10 +394,10 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Un
     let mut widest: Option<(usize, &Broken)> = None;
     for outcome in broken.iter().take(EXPLAINED) {
         let (what, ask) = outcome;
-        let is_in = |gap: &Gap| ask.has_prop() && in_gap((source, ptx), gap, ask, means);
+        let is_in = |gap: &Gap| ask.has_prop() && in_gap(source, ptx, gap, ask, means);
         let gap = by.gaps.iter().position(is_in);
         let Some(gap) = gap else {
-            let found = forbidden(Relation::Violated, (source, ptx), (what, ask), means);
+            let found = forbidden(Relation::Violated, source, ptx, what, ask, means);
             return UnnamedFinding {
                 why: format!("`{name}` does not keep its promise: {}", found.why),
                 ..found
@@ -421,7 +425,8 @@ fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Un
         format!(" at {}", listed_places(&places, ""))
     };
     let why = format!(
-        "`{from}` forbids {what} by {names}, `{to}` allows it; mapping gap ({}){at}: `{name}` does not keep {}",
+        "`{from}` forbids {what} by {names}, `{to}` allows it; mapping gap ({}){at}: `{name}` \
+        does not keep {}",
         gap.name, gap.lost
     );
     let rule = Some(format!("mapping gap ({})", gap.name));
@@ -482,11 +487,11 @@ fn kept(source: &Side<'_>, ptx: &Side<'_>, means: &Means) -> UnnamedFinding {
         );
         return UnnamedFinding::plain(Relation::Respected, why);
     };
-    forbidden(Relation::Respected, (ptx, source), (&text, &outcome), means)
+    forbidden(Relation::Respected, ptx, source, &text, &outcome, means)
 }
 
 /// Whether an outcome that the source model forbids and PTX allows lies in a gap of the mapping.
-fn in_gap((source, ptx): (&Side<'_>, &Side<'_>), gap: &Gap, outcome: &Ask, means: &Means) -> bool {
+fn in_gap(source: &Side<'_>, ptx: &Side<'_>, gap: &Gap, outcome: &Ask, means: &Means) -> bool {
     let says = |test: &LitmusTest, model: &Model, verdict: Verdict| {
         let answer = means.session(test, model).decide(outcome);
         answer.is_some_and(|answer| answer.verdict == verdict)

@@ -339,7 +339,9 @@ impl Difference<'_> {
         let mut search = Search::new(
             self.weak.source,
             list,
-            (false, usize::MAX, None),
+            false,
+            usize::MAX,
+            None,
             of_test(self.weak.source, decide),
         );
         let all = search.top();

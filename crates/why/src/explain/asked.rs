@@ -8,15 +8,15 @@ use super::derive::Step;
 use super::links;
 
 /// By event, the last observable of the condition that it may decide, counted from 1.
-pub(crate) struct Asked(Vec<u32>);
+pub(crate) struct LastObservables(Vec<u32>);
 
 /// The subject of a proof: the last observable that the condition names, which is most often the
 /// surprise; 0: none.
 pub(crate) type Said = u32;
 
-impl Asked {
+impl LastObservables {
     /// For the test's condition.
-    pub(crate) fn new(facts: &Facts<'_>) -> Asked {
+    pub(crate) fn new(facts: &Facts<'_>) -> LastObservables {
         let sk = &facts.sk;
         let asked = observables(&facts.task.test.condition, &[]);
         let sources: Vec<Vec<RegId>> = asked
@@ -45,7 +45,7 @@ impl Asked {
                 }
             }
         };
-        Asked(
+        LastObservables(
             (0..sk.len())
                 .map(|e| {
                     let number = asked

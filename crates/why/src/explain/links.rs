@@ -7,7 +7,7 @@
 //! - The links of a chain meet, and none of them is a set: membership of an event in a set is
 //!   listed beside the chain.
 
-use super::asked::Asked;
+use super::asked::LastObservables;
 use super::derive::{Deriver, Step};
 use super::words::Words;
 use cat::model::ir::{Kind, NodeId, NodeOp, Test};
@@ -36,7 +36,8 @@ pub(super) fn chain(
     words: &Words<'_>,
     test: Test,
     node: NodeId,
-    (members, asked): (&[(usize, usize)], &Asked),
+    members: &[(usize, usize)],
+    asked: &LastObservables,
 ) -> Option<Chain> {
     let roots: Vec<Step> = match test {
         Test::Acyclic => {

@@ -26,7 +26,7 @@ mod words;
 pub(super) use carried::{carried_over, placed, reordered};
 pub(super) use missing::{Refuting, missing_links};
 
-use self::asked::{Asked, Said};
+use self::asked::{LastObservables, Said};
 use self::derive::Deriver;
 use self::links::Chain;
 use self::words::Words;
@@ -61,7 +61,7 @@ fn telling<'r>(
     rejected: impl DoubleEndedIterator<Item = &'r (Execution, Replay)>,
     axioms: impl Fn(&Replay) -> Vec<usize>,
 ) -> Option<(&'r (Execution, Replay), usize)> {
-    let asked = Asked::new(facts);
+    let asked = LastObservables::new(facts);
     let said = |(execution, replayed): &(Execution, Replay), axiom: usize| -> Option<Said> {
         let (_, chain) = analysed(facts, execution, replayed, axiom).ok()?;
         Some(asked.said(chain.steps.iter().chain(&chain.besides)))
@@ -86,7 +86,7 @@ fn analysed(
     let axiom = &model.axioms[axiom];
     let deriver = deriver(facts, &replayed.values, execution);
     let words = Words::new(facts, execution);
-    let asked = Asked::new(facts);
+    let asked = LastObservables::new(facts);
     let members: Vec<(usize, usize)> = match replayed.values[axiom.node.index()].as_deref() {
         Some(Value::Rel(rel)) => rel.iter().collect(),
         Some(Value::Set(set)) => set.iter().map(|e| (e, e)).collect(),
@@ -96,7 +96,7 @@ fn analysed(
     let found = if axiom.negated {
         None
     } else {
-        links::chain(&deriver, &words, axiom.test, axiom.node, (&members, &asked))
+        links::chain(&deriver, &words, axiom.test, axiom.node, &members, &asked)
     };
     if found.is_none() && !axiom.negated {
         return Err(format!(

@@ -217,9 +217,6 @@ pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
             .iter()
             .find(|word| word.1 == own)
             .map_or_else(|| row.scope_word(own), |word| word.0.clone());
-        fn level((word, s): (String, Scope)) -> (Change, String) {
-            (Change::Scope(s), word)
-        }
         let (below, above): (Vec<_>, Vec<_>) = words
             .into_iter()
             .filter(|s| s.1 != own)
@@ -231,9 +228,12 @@ pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
         };
         let above = above.into_iter().filter(|s| s.1 <= most);
         Some((
-            below.into_iter().map(level).collect(),
+            below
+                .into_iter()
+                .map(|(word, s)| (Change::Scope(s), word))
+                .collect(),
             says,
-            above.map(level).collect(),
+            above.map(|(word, s)| (Change::Scope(s), word)).collect(),
         ))
     })
 }

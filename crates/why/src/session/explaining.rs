@@ -89,8 +89,8 @@ impl<'a> Session<'a> {
             explanation.needs = Some(needs(
                 self,
                 negate,
-                &|spot| written(&facts, &found.0, spot),
-                &|spot| taken(&facts, &found.0, spot),
+                &|spot| written(&facts, &found.0, spot.0, spot.1),
+                &|spot| taken(&facts, &found.0, spot.0, spot.1),
                 deadline.0,
             ));
         }
@@ -200,7 +200,7 @@ impl<'a> Session<'a> {
                     .clone();
                 let judged = self.judged(&changed.version.test).expect("it was decided");
                 let mut session = self.of(&judged, self.limits.timeout);
-                let refuted = session.refuted(bound, question, (&facts, added), found, deadline);
+                let refuted = session.refuted(bound, question, &facts, added, found, deadline);
                 if let Some((other, (execution, replayed), axiom)) = refuted {
                     let refuting = Refuting {
                         facts: &other,
@@ -268,7 +268,8 @@ impl<'a> Session<'a> {
         &mut self,
         bound: u32,
         question: &BoundedQuestion,
-        (before, added): (&Facts<'_>, &Added),
+        before: &Facts<'_>,
+        added: &Added,
         found: &Checked,
         deadline: Deadline,
     ) -> Option<(Rc<Facts<'a>>, Checked, usize)> {
@@ -301,7 +302,8 @@ impl<'a> Session<'a> {
 fn written(
     facts: &Facts<'_>,
     execution: &Execution,
-    (thread, instr): (ThreadId, usize),
+    thread: ThreadId,
+    instr: usize,
 ) -> Option<i64> {
     let mut all = (0..facts.sk.len()).filter(|&e| {
         let event = &facts.sk.events[e];
@@ -317,11 +319,7 @@ fn written(
 }
 
 /// Whether an execution takes a branch that leads over instructions: none of them executes.
-fn taken(
-    facts: &Facts<'_>,
-    execution: &Execution,
-    (thread, instr): (ThreadId, usize),
-) -> Option<bool> {
+fn taken(facts: &Facts<'_>, execution: &Execution, thread: ThreadId, instr: usize) -> Option<bool> {
     let code = &facts.sk.program.thread(thread).code;
     let between = instr + 1..code[instr].op.target()?;
     let events: Vec<usize> = (0..facts.sk.len())

@@ -90,7 +90,7 @@ impl Session<'_> {
         };
         // A value that is not in the allowed list is forbidden only if that list is complete.
         let forbidden = if result.reason.is_none() {
-            let executions = self.of_each(&query, &allowed, (bound, deadline));
+            let executions = self.of_each(&query, &allowed, bound, deadline);
             let computed = computed(&facts, &allowed, &executions);
             let props = query
                 .props
@@ -141,7 +141,8 @@ impl Session<'_> {
         &mut self,
         query: &Query<'_>,
         states: &[FinalState],
-        (bound, deadline): (u32, Deadline),
+        bound: u32,
+        deadline: Deadline,
     ) -> Vec<Execution> {
         let facts = self
             .prepare(bound, deadline)

@@ -88,8 +88,7 @@ impl<'a> Session<'a> {
                 races.query.flags.as_deref().unwrap_or_default(),
             ) {
                 let at = spots(&facts.sk, i, j);
-                if self.is_benign(facts, bound, (i, j), races, deadline)? || !races.told.insert(at)
-                {
+                if self.is_benign(facts, bound, i, j, races, deadline)? || !races.told.insert(at) {
                     continue;
                 }
                 races.pairs.push(fault::racing(facts, &found.0, i, j));
@@ -112,7 +111,8 @@ impl<'a> Session<'a> {
         &mut self,
         facts: &Facts<'a>,
         bound: u32,
-        (i, j): (usize, usize),
+        i: usize,
+        j: usize,
         races: &mut Races<'a>,
         deadline: Deadline,
     ) -> Result<bool, Halt> {

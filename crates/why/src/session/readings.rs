@@ -146,7 +146,8 @@ mod tests {
             format!("code = 'ld.relaxed.gpu r0, {from}; st.relaxed.gpu {to}, r0'")
         };
         let text = format!(
-            "name = 'LB'\ncondition = 'P0:r0 == 7'\nmemory = {{ x = 0, y = 0 }}\n[[thread]]\ncta = 0\n{}\n[[thread]]\ncta = 1\n{}",
+            "name = 'LB'\ncondition = 'P0:r0 == 7'\nmemory = {{ x = 0, y = 0 }}\n[[thread]]\ncta \
+            = 0\n{}\n[[thread]]\ncta = 1\n{}",
             copy("x", "y"),
             copy("y", "x"),
         );

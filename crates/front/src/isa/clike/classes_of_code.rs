@@ -28,7 +28,7 @@ use program::Expr;
 /// The name under which a class has its destructor.
 const DESTRUCTOR: &str = "(destructor)";
 
-/// The deepest nesting of instances, as that of a template whose members are its own instances.
+/// The maximum number of instances of a template, whose members may be its own instances.
 const DEEPEST_INSTANCE: usize = 64;
 
 impl<'a> Lowering<'a, '_> {
@@ -374,7 +374,7 @@ impl<'a> Lowering<'a, '_> {
             (None, Some(value), _) => value,
             (Some(args), _, Some(known)) => {
                 let args: Vec<&Tree> = args.iter().collect();
-                self.call_function(&tree.range, name, (&known, None), &args)
+                self.call_function(&tree.range, name, &known, None, &args)
                     .unwrap_or_else(Value::void)
             }
             _ => {
@@ -411,11 +411,11 @@ impl<'a> Lowering<'a, '_> {
             _ => false,
         };
         if same {
-            self.copy_structure((at.clone(), own), args[0], range);
+            self.copy_structure(at.clone(), own, args[0], range);
             return;
         }
         if let Some(known) = self.method_of_type(&of.ty, CONSTRUCTOR).cloned() {
-            self.call_function(range, range, (&known, Some((at.clone(), own))), args);
+            self.call_function(range, range, &known, Some((at.clone(), own)), args);
             return;
         }
         if let Type::Array(element, _) = &of.ty {
@@ -429,7 +429,7 @@ impl<'a> Lowering<'a, '_> {
         match args {
             [] => return self.initialise_members(at, &own, &[], range),
             // Without a constructor, nothing converts a value to a structure.
-            [one] => return self.copy_structure((at.clone(), own), one, range),
+            [one] => return self.copy_structure(at.clone(), own, one, range),
             _ => {}
         }
         let parts = own.parts();
@@ -762,7 +762,7 @@ impl<'a> Lowering<'a, '_> {
             };
             if let Some(known) = known {
                 let receiver = Some((ending.at.clone(), own));
-                self.call_function(range, range, (&known, receiver), &[]);
+                self.call_function(range, range, &known, receiver, &[]);
             }
         }
         if over {

@@ -22,7 +22,7 @@ use super::types::Value;
 use crate::isa::ptx::ShuffleMode;
 use program::{Attendance, BarrierAction, BinOp, CmpOp, Expr, Instr, Op, Scope, Ty};
 
-/// The number of lanes of a warp, none of which is the source of a shuffle from no thread.
+/// The number of lanes of a warp.
 const LANES: i64 = 32;
 
 /// Up to this number of lanes, a barrier of a coalesced group is one for each set of them.

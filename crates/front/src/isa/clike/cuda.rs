@@ -182,11 +182,17 @@ impl Lowering<'_, '_> {
         let Some(atomic) = atomic else {
             if !self.unit.broken {
                 let text = self.str(&object.range);
-                self.error("wrong-operand", &object.range, format!("`{text}` is not an atomic \
-                    reference"), |d| {
-                    d.label("expected the name of one, or one")
-                        .help(format!("declare it: `cuda::atomic_ref<int, cuda::thread_scope_device> f({text});`"))
-                });
+                self.error(
+                    "wrong-operand",
+                    &object.range,
+                    format!("`{text}` is not an atomic reference"),
+                    |d| {
+                        d.label("expected the name of one, or one").help(format!(
+                            "declare it: `cuda::atomic_ref<int, \
+                            cuda::thread_scope_device> f({text});`"
+                        ))
+                    },
+                );
             }
             return Value::int(0);
         };

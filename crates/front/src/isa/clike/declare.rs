@@ -137,7 +137,8 @@ impl<'a> Lowering<'a, '_> {
                 Storage::Extern if specifiers.has(Storage::Shared).is_some() => continue,
                 Storage::Static => (
                     format!("`{word}` variables are not supported here"),
-                    "the language has them, one object for all threads: declare it in `[memory]`, or use the kernel form",
+                    "the language has them, one object for all threads: declare it in \
+                    `[memory]`, or use the kernel form",
                 ),
                 Storage::Extern => (
                     format!("`{word}` declarations are not supported"),
@@ -276,7 +277,7 @@ impl<'a> Lowering<'a, '_> {
             };
             if let Some(at) = self.variable_with_address(name, &of) {
                 let own = Qualified::from(of.ty);
-                self.copy_members((at, own.clone()), (value_of.expr, own), &value.range);
+                self.copy_members(at, own.clone(), value_of.expr, own, &value.range);
             }
             return;
         }
@@ -319,7 +320,7 @@ impl<'a> Lowering<'a, '_> {
                 let Some(at) = self.unnamed("[]", &own, range) else {
                     return;
                 };
-                self.copy_members((at.clone(), own.clone()), (from, there), range);
+                self.copy_members(at.clone(), own.clone(), from, there, range);
                 (at, own)
             }
         };
@@ -421,13 +422,21 @@ impl<'a> Lowering<'a, '_> {
             } else {
                 "constant"
             };
-            self.error("wrong-space", name, format!("a `{word}` variable inside of a block or a function"), |d| {
-                d.label("expected it among the outermost declarations of the kernel")
-                    .note(format!(
-                        "`{word}` variables are declared at kernel function scope (OpenCL C, {word} Address Space)"
-                    ))
-                    .help(format!("declare it there, and give functions a pointer: `{word} int *p`"))
-            });
+            self.error(
+                "wrong-space",
+                name,
+                format!("a `{word}` variable inside of a block or a function"),
+                |d| {
+                    d.label("expected it among the outermost declarations of the kernel")
+                        .note(format!(
+                            "`{word}` variables are declared at kernel function scope (OpenCL C, \
+                            {word} Address Space)"
+                        ))
+                        .help(format!(
+                            "declare it there, and give functions a pointer: `{word} int *p`"
+                        ))
+                },
+            );
             return;
         }
         // A constant is the same for all threads.
@@ -452,21 +461,33 @@ impl<'a> Lowering<'a, '_> {
             }
             Some(Space::Global | Space::Constant) => {
                 let word = self.str(&specifiers.range);
-                self.error("unsupported", &specifiers.range, format!("a `{word}` variable in a kernel"), |d| {
-                    d.label("expected a private or a local variable").help(
-                        "declare it in `[memory]`; the language has global variables outside of kernels only",
+                self.error(
+                    "unsupported",
+                    &specifiers.range,
+                    format!("a `{word}` variable in a kernel"),
+                    |d| {
+                        d.label("expected a private or a local variable").help(
+                        "declare it in `[memory]`; the language has global variables outside of \
+                        kernels only",
                     )
-                });
+                    },
+                );
             }
             _ if of.ty.is_aggregate() => self.memory(declared, of, Space::Local, Vec::new()),
             _ if matches!(of.ty, Type::Object(..)) => {
                 let (word, class) = (self.str(name), of.ty.name());
-                self.error("unsupported", name, format!("`{word}` is a `{class}` of one thread"), |d| {
-                    d.label("expected an object that threads share").help(format!(
-                        "declare it in `[memory]`, as in `{word} = {{ type = \"{class}\" }}`, `__shared__` in the kernel, or \
+                self.error(
+                    "unsupported",
+                    name,
+                    format!("`{word}` is a `{class}` of one thread"),
+                    |d| {
+                        d.label("expected an object that threads share").help(format!(
+                        "declare it in `[memory]`, as in `{word} = {{ type = \"{class}\" }}`, \
+                        `__shared__` in the kernel, or \
                          `__device__` before it"
                     ))
-                });
+                    },
+                );
             }
             _ => self.scalar_variable(specifiers, declared, of),
         }

@@ -84,7 +84,7 @@ impl Lowering<'_, '_> {
                 one,
                 op,
                 prefix,
-            } => self.step(tree, (target, one), *op, *prefix, true),
+            } => self.step(tree, target, one, *op, *prefix, true),
             ExprKind::Neg(a) => {
                 let a = self.eval(a);
                 self.negative(a, &tree.range)
@@ -217,7 +217,7 @@ impl Lowering<'_, '_> {
                 op,
                 prefix,
             } => {
-                drop(self.step(tree, (target, one), *op, *prefix, false));
+                drop(self.step(tree, target, one, *op, *prefix, false));
             }
             ExprKind::Comma(a, b) => {
                 self.discard(a);
@@ -331,7 +331,7 @@ impl Lowering<'_, '_> {
         let values: Vec<Expr> = values
             .map(|((value, range), (_, part))| self.assignable(&value, &part.ty, &range))
             .collect();
-        self.made_of_values(tree, &of, (given, values))
+        self.made_of_values(tree, &of, given, values)
     }
 
     /// `make_int2(1, 2)`
@@ -346,7 +346,7 @@ impl Lowering<'_, '_> {
                 self.assignable(&value, &part.ty, &arg.range)
             })
             .collect();
-        self.made_of_values(tree, &of, (args.len(), values))
+        self.made_of_values(tree, &of, args.len(), values)
     }
 
     /// A structure of values; `given`: how many the code gives.
@@ -354,7 +354,8 @@ impl Lowering<'_, '_> {
         &mut self,
         tree: &Tree,
         of: &Qualified,
-        (given, values): (usize, Vec<Expr>),
+        given: usize,
+        values: Vec<Expr>,
     ) -> Value {
         let parts = of.parts();
         if parts.len() != given {
@@ -751,7 +752,7 @@ impl Lowering<'_, '_> {
             .type_of_place(a)
             .filter(|of| matches!(of.ty, Type::Struct(_)));
         if let Some(of) = structure {
-            return self.choice_of_structures(tree, (cond, a, b), &Qualified::from(of.ty));
+            return self.choice_of_structures(tree, cond, a, b, &Qualified::from(of.ty));
         }
         let range = &cond.range;
         let cond = self.condition(cond);
@@ -805,7 +806,9 @@ impl Lowering<'_, '_> {
     fn choice_of_structures(
         &mut self,
         tree: &Tree,
-        (cond, a, b): (&Tree, &Tree, &Tree),
+        cond: &Tree,
+        a: &Tree,
+        b: &Tree,
         of: &Qualified,
     ) -> Value {
         let Some(at) = self.unnamed(&format!("{}()", of.ty.name()), of, &tree.range) else {
@@ -813,11 +816,11 @@ impl Lowering<'_, '_> {
         };
         let cond = self.condition(cond);
         let skip = self.branch(cond.is_false());
-        self.copy_structure((at.clone(), of.clone()), a, &tree.range);
+        self.copy_structure(at.clone(), of.clone(), a, &tree.range);
         let over = self.branch(Expr::Const(1));
         let middle = self.code.len();
         self.patch(skip, middle);
-        self.copy_structure((at.clone(), of.clone()), b, &tree.range);
+        self.copy_structure(at.clone(), of.clone(), b, &tree.range);
         let end = self.code.len();
         self.patch(over, end);
         Value::new(at, of.ty.clone())

@@ -189,7 +189,8 @@ impl Lowering<'_, '_> {
                     let span = self.unit.text.span(tree.range.clone());
                     self.sink.warn("useless-scope", span, message, |d| {
                         d.label("includes no other work-item").note(
-                            "`memory_scope_work_item` is for fences of images alone (OpenCL C, Memory Scope)",
+                            "`memory_scope_work_item` is for fences of images alone (OpenCL C, \
+                            Memory Scope)",
                         )
                     });
                 }

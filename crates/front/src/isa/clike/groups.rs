@@ -151,9 +151,17 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         let Some(size) = size.filter(|n| (1..=32).contains(n) && n.count_ones() == 1) else {
-            self.error("wrong-operands", &tree.range, "this is not a tile of a group", |d| {
-                d.label("expected a size of 1 to 32, a power of two, as in `cg::tiled_partition<4>(block)`")
-            });
+            self.error(
+                "wrong-operands",
+                &tree.range,
+                "this is not a tile of a group",
+                |d| {
+                    d.label(
+                        "expected a size of 1 to 32, a power of two, as in \
+                        `cg::tiled_partition<4>(block)`",
+                    )
+                },
+            );
             return Some(ThreadGroup::of_scope(Scope::Warp));
         };
         let size = size as u32;
@@ -196,7 +204,7 @@ impl Lowering<'_, '_> {
             .find(|row| row.0 == word)
             .filter(|row| group.domain == Scope::Warp && !(group.coalesced && row.0 == "shfl_xor"));
         if let Some(&(_, handed, arguments)) = handed {
-            return self.hand_in_tile(group, tree, (handed, arguments), args);
+            return self.hand_in_tile(group, tree, handed, arguments, args);
         }
         match word {
             // The engine checks that arrivals and waits alternate. So the phase in the token is
@@ -219,7 +227,10 @@ impl Lowering<'_, '_> {
             "barrier_wait" if implicit => {
                 let message = "the barrier of this group waits for a token";
                 self.error("wrong-operands", &tree.range, message, |d| {
-                    d.label("expected `barrier_wait(std::move(token))`, with what `barrier_arrive()` has returned")
+                    d.label(
+                        "expected `barrier_wait(std::move(token))`, with what \
+                        `barrier_arrive()` has returned",
+                    )
                 });
             }
             _ if of_groups().any(|function| function == word) => {
@@ -259,7 +270,8 @@ impl Lowering<'_, '_> {
                     let count = cluster.len();
                     self.error("out-of-range", range, message, |d| {
                         d.label(format!(
-                            "expected a rank below {count}: blocks are counted in the order of their numbers"
+                            "expected a rank below {count}: blocks are counted in the order of \
+                            their numbers"
                         ))
                     });
                     return self.nothing();
@@ -270,12 +282,13 @@ impl Lowering<'_, '_> {
     }
 
     /// `tile.shfl_down(v, 1)`: acts as `__shfl_down_sync` on the lanes of the tile or coalesced
-    /// group, all of which have to come. Tiles are sections of the warp.
+    /// group. All of these lanes must arrive. Tiles are sections of the warp.
     fn hand_in_tile(
         &mut self,
         group: ThreadGroup,
         tree: &Tree,
-        (handed, arguments): (Handed, usize),
+        handed: Handed,
+        arguments: usize,
         args: &[Tree],
     ) -> Value {
         if args.len() != arguments {
@@ -344,13 +357,19 @@ impl Lowering<'_, '_> {
             return value;
         }
         let shape = is_shape(word);
-        self.error("unknown-name", range, format!("`{word}` of this group has no value here"), |d| {
-            d.label("only groups of a `[kernel]`, and tiles, have such values").help(if shape {
+        self.error(
+            "unknown-name",
+            range,
+            format!("`{word}` of this group has no value here"),
+            |d| {
+                d.label("only groups of a `[kernel]`, and tiles, have such values").help(if shape {
                 "of three numbers, write the one that is meant: `block.thread_index().x`"
             } else {
-                "a block has `thread_rank`, `num_threads`; clusters and grids also `block_rank`, `num_blocks`"
+                "a block has `thread_rank`, `num_threads`; clusters and grids also `block_rank`, \
+                `num_blocks`"
             })
-        });
+            },
+        );
         Value::int(0)
     }
 

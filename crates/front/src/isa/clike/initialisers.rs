@@ -262,7 +262,7 @@ impl<'a> Lowering<'a, '_> {
                     self.fill_parts(at, part, values);
                 } else {
                     values.next();
-                    self.copy_structure((at.clone(), part.clone()), tree, &tree.range);
+                    self.copy_structure(at.clone(), part.clone(), tree, &tree.range);
                 }
                 return;
             }

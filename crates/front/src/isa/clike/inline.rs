@@ -489,17 +489,23 @@ impl Lowering<'_, '_> {
             return;
         }
         let Some(loc) = self.location(word) else {
-            self.error("unbound-parameter", name, format!("nothing is bound to the parameter `{word}`"), |d| {
-                d.label("expected memory of that name, or a value").help(format!(
-                    "give it in `regs = {{ {word} = 4 }}`, as `regs = {{ {word} = \"&x\" }}`, or declare `{word}` in `[memory]`"
+            self.error(
+                "unbound-parameter",
+                name,
+                format!("nothing is bound to the parameter `{word}`"),
+                |d| {
+                    d.label("expected memory of that name, or a value").help(format!(
+                    "give it in `regs = {{ {word} = 4 }}`, as `regs = {{ {word} = \"&x\" }}`, or \
+                    declare `{word}` in `[memory]`"
                 ))
-            });
+                },
+            );
             self.scopes.bind(word, Binding::Constant(self.nothing()));
             return;
         };
         let there = self.as_the_parameter_says(loc, &of, param.declarator.reference);
         if matches!(of.ty, Type::Struct(_)) && !param.declarator.reference {
-            self.structure_given(name, (Expr::Address(loc), there), of);
+            self.structure_given(name, Expr::Address(loc), there, of);
             return;
         }
         if param.declarator.reference {
@@ -544,14 +550,15 @@ impl Lowering<'_, '_> {
     fn structure_given(
         &mut self,
         name: &Range<usize>,
-        (from, there): (Expr, Qualified),
+        from: Expr,
+        there: Qualified,
         of: Qualified,
     ) {
         let word = self.str(name);
         let Some(at) = self.unnamed(&format!("{word}()"), &of, name) else {
             return;
         };
-        self.copy_members((at.clone(), of.clone()), (from, there), name);
+        self.copy_members(at.clone(), of.clone(), from, there, name);
         self.scopes.bind(word, Binding::Memory(at, of));
     }
 
@@ -670,12 +677,12 @@ impl Lowering<'_, '_> {
             Some(Binding::Memory(at, of)) => {
                 let known = self.method_of_type(&of.ty, "operator()")?.clone();
                 let receiver = Some((at, of));
-                return self.call_function(&tree.range, name, (&known, receiver), &given);
+                return self.call_function(&tree.range, name, &known, receiver, &given);
             }
             _ => {}
         }
         if let Some((known, receiver)) = self.method_of_this(word) {
-            return self.call_function(&tree.range, name, (&known, receiver), &given);
+            return self.call_function(&tree.range, name, &known, receiver, &given);
         }
         if let Some((known, class)) = self.function_of_class(word) {
             // `B::f()` in a member function is about the same object.
@@ -683,10 +690,10 @@ impl Lowering<'_, '_> {
                 Some(Binding::Constant(this)) => Some((this.expr.clone(), Qualified::from(class))),
                 _ => None,
             };
-            return self.call_function(&tree.range, name, (&known, receiver), &given);
+            return self.call_function(&tree.range, name, &known, receiver, &given);
         }
         let known = self.functions.get(word)?.clone();
-        self.call_function(&tree.range, name, (&known, None), &given)
+        self.call_function(&tree.range, name, &known, None, &given)
     }
 
     /// Lowers a call of a function; of a member function, for an object.
@@ -694,7 +701,8 @@ impl Lowering<'_, '_> {
         &mut self,
         range: &Range<usize>,
         name: &Range<usize>,
-        (known, receiver): (&Known, Option<(Expr, Qualified)>),
+        known: &Known,
+        receiver: Option<(Expr, Qualified)>,
         args: &[&Tree],
     ) -> Option<Value> {
         let Some((function, instance)) = self.function_for(range, name, known, args) else {
@@ -706,14 +714,14 @@ impl Lowering<'_, '_> {
             receiver,
             class: known.class.clone(),
         };
-        let start = (self.code.len(), self.sink.errors());
+        let (start, errors) = (self.code.len(), self.sink.errors());
         let value = self.call_callee(range, callee, args);
-        Some(self.known_result(start, value))
+        Some(self.known_result(start, errors, value))
     }
 
     /// The result of a call whose code computes with constants alone: a constant. That code is
     /// dropped.
-    fn known_result(&mut self, (start, errors): (usize, usize), value: Value) -> Value {
+    fn known_result(&mut self, start: usize, errors: usize, value: Value) -> Value {
         let Expr::Reg(result) = value.expr else {
             return value;
         };

@@ -386,11 +386,18 @@ impl Lowering<'_, '_> {
                 "without `volatile`"
             };
             let span = self.unit.text.span(range.clone());
-            self.sink.warn("movable-assembly", span, format!("an assembly statement {what} may be moved"), |d| {
-                d.label("here it stays where it is").help("write `asm volatile(\"…\" : … : … : \"memory\")`").note(
-                    "a compiler may move accesses to memory across it (Inline PTX Assembly in CUDA, Incorrect Optimization)",
+            self.sink.warn(
+                "movable-assembly",
+                span,
+                format!("an assembly statement {what} may be moved"),
+                |d| {
+                    d.label("here it stays where it is").help("write `asm volatile(\"…\" : … : … \
+                    : \"memory\")`").note(
+                    "a compiler may move accesses to memory across it (Inline PTX Assembly in \
+                    CUDA, Incorrect Optimization)",
                 )
-            });
+                },
+            );
         }
         // Map the registers of the text to registers of the thread.
         let mut regs = Vec::new();
@@ -473,8 +480,10 @@ impl Lowering<'_, '_> {
                         range,
                         "of barriers, only those of a block are supported here",
                         |d| {
-                            d.label("expected `bar.sync` or `bar.arrive`")
-                                .help("use `__syncwarp` or a group, or write the test in PTX: `dialect = \"ptx\"`")
+                            d.label("expected `bar.sync` or `bar.arrive`").help(
+                                "use `__syncwarp` or a group, or write the test in PTX: \
+                                `dialect = \"ptx\"`",
+                            )
                         },
                     );
                     return None;

@@ -41,10 +41,10 @@ impl Lowering<'_, '_> {
             [one] => Rc::clone(one),
             several => {
                 let several: Vec<_> = several.iter().map(|f| Rc::clone(f)).collect();
-                self.best(range, (name, known), &several, args)?
+                self.best(range, name, known, &several, args)?
             }
         };
-        let instance = self.instance_for((&function, known), name, args, range)?;
+        let instance = self.instance_for(&function, known, name, args, range)?;
         Some(self.specialised(known, function, instance))
     }
 
@@ -96,7 +96,8 @@ impl Lowering<'_, '_> {
     fn best(
         &mut self,
         range: &Range<usize>,
-        (name, known): (&Range<usize>, &Known),
+        name: &Range<usize>,
+        known: &Known,
         all: &[Rc<Function>],
         args: &[&Tree],
     ) -> Option<Rc<Function>> {
@@ -104,7 +105,7 @@ impl Lowering<'_, '_> {
         let mut ranked: Vec<(usize, bool, &Rc<Function>)> = Vec::new();
         for function in all {
             let errors = self.sink.errors();
-            let Some((instance, _)) = self.deduced_instance((function, known), name, args) else {
+            let Some((instance, _)) = self.deduced_instance(function, known, name, args) else {
                 continue;
             };
             let rank = self.in_instance(&instance, |l| {
@@ -170,12 +171,13 @@ impl Lowering<'_, '_> {
     /// The parameters of a template for a call; reports those that nothing says.
     fn instance_for(
         &mut self,
-        (function, known): (&Function, &Known),
+        function: &Function,
+        known: &Known,
         name: &Range<usize>,
         args: &[&Tree],
         range: &Range<usize>,
     ) -> Option<Instance> {
-        let (instance, own) = self.deduced_instance((function, known), name, args)?;
+        let (instance, own) = self.deduced_instance(function, known, name, args)?;
         if let Some(open) = function.template.get(own) {
             let (word, of) = (self.str(&open.name), self.str(name));
             let message = format!("nothing says what `{word}` of `{of}` is");
@@ -192,7 +194,8 @@ impl Lowering<'_, '_> {
     /// function's own are; `None`: an error. Those of its class come first.
     fn deduced_instance(
         &mut self,
-        (function, known): (&Function, &Known),
+        function: &Function,
+        known: &Known,
         name: &Range<usize>,
         args: &[&Tree],
     ) -> Option<(Instance, usize)> {

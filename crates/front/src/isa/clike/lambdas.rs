@@ -208,7 +208,7 @@ impl Lowering<'_, '_> {
                 };
                 let name = &function.result.declarator.name;
                 let at = self.unnamed(word, &own, name)?;
-                self.copy_members((at.clone(), own), (addr.clone(), of.clone()), name);
+                self.copy_members(at.clone(), own, addr.clone(), of.clone(), name);
                 Some(Binding::Memory(at, of.clone()))
             }
             _ => None,

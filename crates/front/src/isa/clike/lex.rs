@@ -301,10 +301,17 @@ fn integer(text: &MappedText, range: &Range<usize>, sink: &mut Sink) -> Tok {
     }) {
         Some((value, ty)) => Tok::Int(value as i64, ty),
         None => {
-            sink.error("bad-number", text.span(range.clone()), format!("`{word}` is not an \
-                integer"), |d| {
-                d.label("expected a decimal, octal, hexadecimal or binary integer of at most 64 bits")
-            });
+            sink.error(
+                "bad-number",
+                text.span(range.clone()),
+                format!("`{word}` is not an integer"),
+                |d| {
+                    d.label(
+                        "expected a decimal, octal, hexadecimal or binary integer of at most 64 \
+                        bits",
+                    )
+                },
+            );
             Tok::Int(0, Ty::S32)
         }
     }

@@ -273,7 +273,7 @@ impl Lowering<'_, '_> {
         }
         let conversion = CONVERSIONS.iter().find(|row| row.0 == name);
         if let (Some((_, to, by)), true) = (conversion, self.env.language.cpp) {
-            return Some(self.converted_by_name(tree, (to, *by), args));
+            return Some(self.converted_by_name(tree, to, *by, args));
         }
         if name == "__saturatef" && self.env.language.cpp {
             return Some(self.saturated(tree, args));
@@ -309,12 +309,7 @@ impl Lowering<'_, '_> {
     }
 
     /// `__float2int_rn(v)`: the number as another type, rounded.
-    fn converted_by_name(
-        &mut self,
-        tree: &Tree,
-        (to, by): (&Type, Rounding),
-        args: &[Tree],
-    ) -> Value {
+    fn converted_by_name(&mut self, tree: &Tree, to: &Type, by: Rounding, args: &[Tree]) -> Value {
         let [arg] = args else {
             let message = format!("this function takes 1 argument, {} given", args.len());
             self.error("wrong-operands", &tree.range, message, |d| {

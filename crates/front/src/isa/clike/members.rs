@@ -53,7 +53,7 @@ impl Lowering<'_, '_> {
         let at = self.stable(at);
         self.in_any_order(args, &tree.range);
         let args: Vec<&Tree> = args.iter().collect();
-        self.call_function(&tree.range, name, (&known, Some((at, of))), &args)
+        self.call_function(&tree.range, name, &known, Some((at, of)), &args)
     }
 
     /// The member function of that name of the object that the current function is called for.

@@ -54,9 +54,13 @@ impl<'a> Lowering<'a, '_> {
                 self.error("unsupported", range, message, |d| {
                     d.label("expected a further name of that memory in the test")
                         .note(
-                            "all arrays of dynamic shared memory start at the same address (CUDA C++ Programming Guide, __shared__)",
+                            "all arrays of dynamic shared memory start at the same address (CUDA \
+                            C++ Programming Guide, __shared__)",
                         )
-                        .help(format!("declare it in `[memory]` behind `{first}`, as `{word} = {{ at = \"{first}\" }}`"))
+                        .help(format!(
+                            "declare it in `[memory]` behind `{first}`, as `{word} = \
+                            {{ at = \"{first}\" }}`"
+                        ))
                 });
             } else if there.is_some_and(|(of, _)| of.ty != *element) {
                 let elements = self.symbols.elements(loc) as u32;
@@ -77,9 +81,11 @@ impl<'a> Lowering<'a, '_> {
             };
             let ty = element.name();
             self.error("unsupported", range, message, |d| {
-                d.label("expected memory of that name and type in the test").help(format!(
-                    "declare it in `[memory]`, with its size: `{word} = {{ size = 4, init = 0, type = \"{ty}\", space = \"shared\" }}`"
-                ))
+                d.label("expected memory of that name and type in the test")
+                    .help(format!(
+                        "declare it in `[memory]`, with its size: `{word} = {{ size = 4, init = 0, \
+                        type = \"{ty}\", space = \"shared\" }}`"
+                    ))
             });
         }
     }

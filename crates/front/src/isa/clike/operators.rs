@@ -90,13 +90,13 @@ impl Lowering<'_, '_> {
         let known = known.clone();
         let range = &tree.range;
         if !member {
-            return self.call_function(range, range, (&known, None), &operands);
+            return self.call_function(range, range, &known, None, &operands);
         }
         let Some((at, of)) = self.structure_at(operands[0]) else {
             return Some(self.nothing());
         };
         let at = self.stable(at);
-        self.call_function(range, range, (&known, Some((at, of))), &operands[1..])
+        self.call_function(range, range, &known, Some((at, of)), &operands[1..])
     }
 
     /// `f(x)` of an object with `operator()`.
@@ -112,7 +112,7 @@ impl Lowering<'_, '_> {
             return Some(self.nothing());
         };
         let at = self.stable(at);
-        self.call_function(range, range, (&known, Some((at, of))), args)
+        self.call_function(range, range, &known, Some((at, of)), args)
     }
 
     /// The memory of a structure: a place, or a value without a name.

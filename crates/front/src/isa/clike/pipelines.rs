@@ -122,7 +122,8 @@ impl Lowering<'_, '_> {
                     continue;
                 }
                 (true, ..) => {
-                    "expected `__shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, n> state;`: others have no mbarrier objects"
+                    "expected `__shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, \
+                    n> state;`: others have no mbarrier objects"
                 }
                 (false, Some(Scope::Cta | Scope::Thread), None) => {
                     let value = match &declared.value {
@@ -138,7 +139,8 @@ impl Lowering<'_, '_> {
                     }
                 }
                 _ => {
-                    "expected `cuda::pipeline<cuda::thread_scope_block>` or `cuda::pipeline<cuda::thread_scope_thread>`"
+                    "expected `cuda::pipeline<cuda::thread_scope_block>` or \
+                    `cuda::pipeline<cuda::thread_scope_thread>`"
                 }
             };
             self.error(
@@ -333,12 +335,21 @@ impl Lowering<'_, '_> {
     }
 
     fn no_pipeline<T>(&mut self, tree: &Tree) -> Option<T> {
-        self.error("wrong-operands", &tree.range, "this is not a supported pipeline", |d| {
-            d.label(
-                "expected `cuda::make_pipeline()`, or a group of the block, `&state`, and perhaps a number of producers or a role",
-            )
-            .help("declare the state in this code: `__shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;`")
-        });
+        self.error(
+            "wrong-operands",
+            &tree.range,
+            "this is not a supported pipeline",
+            |d| {
+                d.label(
+                    "expected `cuda::make_pipeline()`, or a group of the block, `&state`, and \
+                    perhaps a number of producers or a role",
+                )
+                .help(
+                    "declare the state in this code: `__shared__ \
+                    cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;`",
+                )
+            },
+        );
         None
     }
 

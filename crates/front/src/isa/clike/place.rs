@@ -120,11 +120,15 @@ impl Lowering<'_, '_> {
             access.tags = Tags::of(&[Tag::Atomic, Tag::SeqCst]);
             if self.env.language.row().regions {
                 let (span, id) = (self.here(), "atomic-object");
-                self.sink.error(id, span, "an operator on an atomic object", |d| {
-                    d.label("expected an atomic function, such as `atomic_load`")
-                        .note("in OpenCL C, atomic types are for the atomic functions")
-                        .help("an access that is not atomic is written with a cast, as in `*(global int *)x`")
-                });
+                self.sink
+                    .error(id, span, "an operator on an atomic object", |d| {
+                        d.label("expected an atomic function, such as `atomic_load`")
+                            .note("in OpenCL C, atomic types are for the atomic functions")
+                            .help(
+                                "an access that is not atomic is written with a cast, as in \
+                                `*(global int *)x`",
+                            )
+                    });
             }
         }
         if of.volatile {
@@ -375,7 +379,8 @@ impl Lowering<'_, '_> {
     /// The languages leave the order open, and plain accesses take part in no synchronisation.
     pub(super) fn copy_structure(
         &mut self,
-        (to, of): (Expr, Qualified),
+        to: Expr,
+        of: Qualified,
         value: &Tree,
         range: &Range<usize>,
     ) {
@@ -402,7 +407,7 @@ impl Lowering<'_, '_> {
                     && matches!(given.ty, Type::Struct(_))
                 {
                     let there = given.ty.into();
-                    self.copy_members((to, of), (given.expr, there), range);
+                    self.copy_members(to, of, given.expr, there, range);
                     return;
                 }
                 let name = of.ty.name();
@@ -419,14 +424,16 @@ impl Lowering<'_, '_> {
             }
         };
         let Some((from, there)) = from else { return };
-        self.copy_members((to, of), (from, there), range);
+        self.copy_members(to, of, from, there, range);
     }
 
     /// Copies the members of a structure in memory to another one.
     pub(super) fn copy_members(
         &mut self,
-        (to, of): (Expr, Qualified),
-        (from, there): (Expr, Qualified),
+        to: Expr,
+        of: Qualified,
+        from: Expr,
+        there: Qualified,
         range: &Range<usize>,
     ) {
         if of.ty != there.ty {
@@ -759,11 +766,17 @@ impl Lowering<'_, '_> {
             && to != from
             && self.env.strict
         {
-            self.error("wrong-space", range, "a pointer to another address space", |d| {
-                d.label("expected one to the address space that is named").note(
-                    "only the generic address space takes pointers to others (OpenCL C, Address Space Qualifiers)",
+            self.error(
+                "wrong-space",
+                range,
+                "a pointer to another address space",
+                |d| {
+                    d.label("expected one to the address space that is named").note(
+                    "only the generic address space takes pointers to others (OpenCL C, Address \
+                    Space Qualifiers)",
                 )
-            });
+                },
+            );
         }
     }
 
@@ -987,7 +1000,8 @@ impl Lowering<'_, '_> {
     pub(super) fn step(
         &mut self,
         tree: &Tree,
-        (target, one): (&Tree, &Tree),
+        target: &Tree,
+        one: &Tree,
         op: BinOp,
         prefix: bool,
         used: bool,
@@ -1103,7 +1117,8 @@ impl Lowering<'_, '_> {
                 "the language has it ({source}), Fencepost has accesses of one size to one location"
             ),
             _ => format!(
-                "an object is accessed as its own type, or as characters; as another, it is undefined ({source})"
+                "an object is accessed as its own type, or as characters; as another, it is \
+                undefined ({source})"
             ),
         };
         self.error("mixed-size", range, message, |d| {

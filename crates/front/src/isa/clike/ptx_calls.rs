@@ -161,10 +161,17 @@ impl Lowering<'_, '_> {
                 format!("`{}({})`", form.name, args.join(", "))
             })
             .collect();
-        self.error("wrong-operands", &tree.range, format!("this form of `{word}` is not supported"), |d| {
-            d.label(format!("expected {}", all.join(" or ")))
-                .note("other forms of the library are for other groups of threads and directions, and for what only newer targets have")
-        });
+        self.error(
+            "wrong-operands",
+            &tree.range,
+            format!("this form of `{word}` is not supported"),
+            |d| {
+                d.label(format!("expected {}", all.join(" or "))).note(
+                    "other forms of the library are for other groups of threads and \
+                    directions, and for what only newer targets have",
+                )
+            },
+        );
     }
 
     fn instruction(&mut self, form: &Form, tree: &Tree, args: &[Tree]) -> Option<Value> {
@@ -305,7 +312,7 @@ impl Lowering<'_, '_> {
             }
             let first = 1 + usize::from(group.is_some());
             let own = match group {
-                Some((of, rank, threads)) => shares(form, of, (rank, threads), bytes / size),
+                Some((of, rank, threads)) => shares(form, of, rank, threads, bytes / size),
                 None => (0..bytes / size).collect(),
             };
             texts.extend(own.into_iter().map(|k| {
@@ -362,8 +369,10 @@ impl Lowering<'_, '_> {
         if texts.len() > ends.len() {
             let message = format!("a copy in {} pieces is not supported", texts.len() - 1);
             self.error("unsupported", range, message, |d| {
-                d.label("expected fewer")
-                    .help("copy with several calls, or give a wider alignment: `cuda::aligned_size_t<16>`")
+                d.label("expected fewer").help(
+                    "copy with several calls, or give a wider alignment: \
+                    `cuda::aligned_size_t<16>`",
+                )
             });
             return None;
         }
@@ -439,10 +448,17 @@ impl Lowering<'_, '_> {
             !matches!(to.ty, Type::Struct(_)) || alike && to.ty.size() == 16
         });
         if !fits {
-            self.error("wrong-operand", &tree.range, "this is not a pointer to room for a \
-                response", |d| {
-                d.label("expected one to 16 bytes of shared memory: to a `uint4`, a `longlong2`, or an array")
-            });
+            self.error(
+                "wrong-operand",
+                &tree.range,
+                "this is not a pointer to room for a response",
+                |d| {
+                    d.label(
+                        "expected one to 16 bytes of shared memory: to a `uint4`, a `longlong2`, \
+                        or an array",
+                    )
+                },
+            );
             return None;
         }
         let addr = self.counted_from_the_start(value.expr, &tree.range);
@@ -652,7 +668,7 @@ fn last(name: &str) -> &str {
 /// The pieces that one thread of a group copies. In tiles of Cooperative Groups, all threads take
 /// the same number of steps. In the last step, threads without a piece copy the last piece once
 /// more (`accelerated_async_copy`).
-fn shares(form: &Form, group: ThreadGroup, (rank, threads): (i64, i64), pieces: i64) -> Vec<i64> {
+fn shares(form: &Form, group: ThreadGroup, rank: i64, threads: i64, pieces: i64) -> Vec<i64> {
     let own = (0..pieces).filter(|k| k % threads == rank);
     let rest = pieces % threads;
     let last = (form.name == "cg::memcpy_async" && group.domain == Scope::Warp && threads > 1)
@@ -829,7 +845,8 @@ mod tests {
 
     #[test]
     fn every_form_is_assembly_that_the_rows_of_ptx_have() {
-        let before = "auto pipe = cuda::make_pipeline(); auto tile = cg::tiled_partition<32>(cg::this_thread_block()); ";
+        let before = "auto pipe = cuda::make_pipeline(); auto tile = \
+        cg::tiled_partition<32>(cg::this_thread_block()); ";
         for form in FORMS {
             // Each word of each tag, and the first words of the others.
             for n in 0..8 {

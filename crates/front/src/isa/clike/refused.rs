@@ -291,7 +291,8 @@ const OPENCL: [bool; 3] = [false, true, false];
 const CUDA: [bool; 3] = [false, false, true];
 const FLOATING: &str = "such floating-point types are";
 const INTEGERS: &str = "use `float` or an integer type: orders and races do not depend on it";
-const UNIONS: &str = "write the whole as one integer, and its parts as `(w >> 32) & 0xffffffff`; in C++, reading another member than the \
+const UNIONS: &str = "write the whole as one integer, and its parts as `(w >> 32) & 0xffffffff`; \
+in C++, reading another member than the \
      one that was written last is undefined (ISO C++, class.union)";
 const ALIGNMENT: &str = "alignments of your own are";
 const UNALIGNED: &str = "leave them out, if nothing depends on them";
@@ -567,7 +568,8 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ),
     (
         "sub_group_",
-        "sub-group functions of extensions, which not all work-items of the sub-group have to come to",
+        "sub-group functions of extensions, which not all work-items of the sub-group have to \
+        come to",
         "exchange through local memory and `sub_group_barrier`, which orders more",
     ),
     (

@@ -42,11 +42,17 @@ impl<'a> Lowering<'a, '_> {
             Base::Struct(syntax) => self.structure(syntax)?,
             Base::Class(range) => self.class_type(range)?,
             Base::Refer(reference) => {
-                self.error("wrong-operand", &reference.name, "an atomic reference is not an \
-                    object", |d| {
-                    d.label("expected the type of the object")
-                        .help("declare one by `cuda::atomic_ref<int, cuda::thread_scope_device> r(x);`")
-                });
+                self.error(
+                    "wrong-operand",
+                    &reference.name,
+                    "an atomic reference is not an object",
+                    |d| {
+                        d.label("expected the type of the object").help(
+                            "declare one by `cuda::atomic_ref<int, cuda::thread_scope_device> \
+                            r(x);`",
+                        )
+                    },
+                );
                 return None;
             }
             Base::Instance(range, given) => self.instance_of_class(range, given)?,
@@ -145,7 +151,8 @@ impl<'a> Lowering<'a, '_> {
         if base.ty.depth() + pointers.len() + arrays.len() > MAX_NESTING {
             self.error("too-deep", name, "this type is nested too deeply", |d| {
                 d.label(format!(
-                    "expected at most {MAX_NESTING} pointers, dimensions and structures inside each other"
+                    "expected at most {MAX_NESTING} pointers, dimensions and structures inside \
+                    each other"
                 ))
             });
             return None;
@@ -223,12 +230,17 @@ impl<'a> Lowering<'a, '_> {
             Some(n) => Some(n),
             None => {
                 if !self.is_nothing(&value) {
-                    self.error("wrong-operand", &tree.range, format!("{what} is not a \
-                        constant"), |d| {
-                        d.label("expected a constant of the text").note(
-                            "numbers, enumerators, and in C++ `const` and `constexpr` variables with such values",
+                    self.error(
+                        "wrong-operand",
+                        &tree.range,
+                        format!("{what} is not a constant"),
+                        |d| {
+                            d.label("expected a constant of the text").note(
+                            "numbers, enumerators, and in C++ `const` and `constexpr` variables \
+                            with such values",
                         )
-                    });
+                        },
+                    );
                 }
                 None
             }

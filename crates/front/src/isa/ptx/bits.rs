@@ -631,7 +631,7 @@ fn products(e: &mut Emit<'_, '_>, c: &PtxInstr, parts: &[[(u8, i64); 2]]) {
         );
         return;
     };
-    fn part(value: Expr, ty: &str, (bits, from): (u8, i64)) -> Expr {
+    fn part(value: Expr, ty: &str, bits: u8, from: i64) -> Expr {
         let of = Ty {
             bits,
             signed: ty == "s32",
@@ -642,8 +642,8 @@ fn products(e: &mut Emit<'_, '_>, c: &PtxInstr, parts: &[[(u8, i64); 2]]) {
         bin(
             BinOp::Mul,
             Ty::S32,
-            part(c.expr(1), of_a, a),
-            part(c.expr(2), of_b, b),
+            part(c.expr(1), of_a, a.0, a.1),
+            part(c.expr(2), of_b, b.0, b.1),
         )
     };
     let sum = parts.iter().fold(c.expr(3), |sum, p| {

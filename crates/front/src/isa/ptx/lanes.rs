@@ -872,7 +872,7 @@ fn elect(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     };
     // Lanes count from 1; 0 means that no lane is elected yet.
-    fn of(later: Expr, (lane, when): (u32, Expr)) -> Expr {
+    fn lane_or(later: Expr, lane: u32, when: Expr) -> Expr {
         match when {
             Expr::Const(0) => later,
             Expr::Const(_) => lane_number(lane),
@@ -880,11 +880,12 @@ fn elect(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         }
     }
     let lanes = || met.taken.iter().rev();
-    let came = lanes().map(|(lane, _)| (*lane, met.lanes.has(*lane)));
-    let first = came.fold(int(0), of);
-    let volunteers =
-        lanes().map(|(lane, would)| (*lane, both(met.lanes.has(*lane), would.clone())));
-    let chosen = volunteers.fold(first, of);
+    let first = lanes().fold(int(0), |later, (lane, _)| {
+        lane_or(later, *lane, met.lanes.has(*lane))
+    });
+    let chosen = lanes().fold(first, |later, (lane, would)| {
+        lane_or(later, *lane, both(met.lanes.has(*lane), would.clone()))
+    });
     let value = Expr::Select(
         Expr::Reg(elected).into(),
         Expr::Reg(elected).into(),

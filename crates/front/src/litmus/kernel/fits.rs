@@ -93,7 +93,10 @@ pub(super) fn misfits(kernel: &Kernel, launch: &Launch, file: &Arc<SourceFile>) 
         all.push(
             Diagnostic::error("launch-mismatch", file, demand.span, message)
                 .label("demanded here")
-                .note("such a launch fails (PTX ISA 9.4, Performance-Tuning Directives, Cluster Dimension Directives)")
+                .note(
+                    "such a launch fails (PTX ISA 9.4, Performance-Tuning Directives, Cluster \
+                    Dimension Directives)",
+                )
                 .help(help),
         );
     }

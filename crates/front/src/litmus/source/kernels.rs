@@ -918,9 +918,7 @@ impl SourceKernel {
         sink: &mut Sink,
     ) -> Option<(LitmusTest, Vec<Diagnostic>)> {
         let made = match &self.code {
-            KernelCode::C(unit, dialect) => {
-                of_unit(unit, *dialect, bound, (name, sink), &read_made)
-            }
+            KernelCode::C(unit, dialect) => of_unit(unit, *dialect, bound, name, sink, &read_made),
             KernelCode::Ptx(source, number) => of_module(source, *number, bound, name),
         };
         match made {
@@ -942,7 +940,7 @@ impl SourceKernel {
     ) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
         let (source, number) = match &self.code {
             KernelCode::C(unit, dialect) => {
-                return of_unit(unit, *dialect, bound, (name, sink), read);
+                return of_unit(unit, *dialect, bound, name, sink, read);
             }
             KernelCode::Ptx(source, number) => (source, *number),
         };
@@ -950,7 +948,7 @@ impl SourceKernel {
             return Err(Vec::new());
         };
         let (launch, inputs) = ptx::launch(source, kernel, bound);
-        source.placed_as((&kernel.name, at), &launch, &inputs, read)
+        source.placed_as(&kernel.name, at, &launch, &inputs, read)
     }
 }
 
@@ -962,7 +960,8 @@ fn of_unit<T>(
     unit: &Rc<Unit>,
     dialect: Dialect,
     bound: &Bound,
-    (name, sink): (&str, &Sink),
+    name: &str,
+    sink: &Sink,
     read: Reader<'_, T>,
 ) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
     let head = head::head(name, &sink.file().name, dialect, bound);
@@ -990,7 +989,7 @@ fn of_module(
         return Err(Vec::new());
     };
     let (launch, inputs) = ptx::launch(source, kernel, bound);
-    let (test, found) = source.placed((&kernel.name, at), &launch, &inputs)?;
+    let (test, found) = source.placed(&kernel.name, at, &launch, &inputs)?;
     let name = name.to_owned();
     Ok((LitmusTest { name, ..test }, found))
 }

@@ -378,7 +378,7 @@ impl TestReader<'_, '_> {
             let span = text.span(0..text.as_str().len());
             (text.as_str().to_string(), span)
         });
-        match of_two(test, (range, warp), names, assume) {
+        match of_two(test, range, warp, names, assume) {
             Ok(form) => Some(form),
             Err(span) => {
                 let message = "this value differs between threads";

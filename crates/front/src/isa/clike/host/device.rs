@@ -40,11 +40,19 @@ impl Lowering<'_, '_> {
             });
             return Ok(true);
         }
-        self.error("wrong-operand", &range, format!("`{word}` is not allowed here"), |d| {
-            d.label("expected no stream, `cudaStreamFireAndForget` or `cudaStreamTailLaunch`")
-                .note("streams of the host are unknown to the device; streams made by kernels are not supported")
-                .did_you_mean(&word, STREAMS)
-        });
+        self.error(
+            "wrong-operand",
+            &range,
+            format!("`{word}` is not allowed here"),
+            |d| {
+                d.label("expected no stream, `cudaStreamFireAndForget` or `cudaStreamTailLaunch`")
+                    .note(
+                        "streams of the host are unknown to the device; streams made by kernels \
+                        are not supported",
+                    )
+                    .did_you_mean(&word, STREAMS)
+            },
+        );
         Err(Wrong)
     }
 

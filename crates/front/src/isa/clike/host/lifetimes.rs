@@ -71,7 +71,8 @@ impl Lowering<'_, '_> {
                 "using a destroyed event is undefined (CUDA runtime API, cudaEventDestroy)"
             }
             _ => {
-                "an event that is not valid is an error (OpenCL API, clReleaseEvent: CL_INVALID_EVENT)"
+                "an event that is not valid is an error (OpenCL API, clReleaseEvent: \
+                CL_INVALID_EVENT)"
             }
         };
         self.host_gone(arg, format!("the event `{}`", event.word), span, note)

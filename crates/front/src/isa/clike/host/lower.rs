@@ -43,7 +43,8 @@ impl Lowering<'_, '_> {
             return;
         }
         if row.does != Does::Status && self.host.paths.is_open() {
-            self.error("unsupported", range, format!("`{word}` in a branch or a loop is not supported"), |d| {
+            self.error("unsupported", range, format!("`{word}` in a branch or a loop is not \
+            supported"), |d| {
                 let d = d.label("expected it on every path, exactly once");
                 let d = d.note("which commands there are has to be known before the program runs");
                 let here =
@@ -210,9 +211,13 @@ impl Lowering<'_, '_> {
         };
         self.error("blocking-callback", range, message, |d| {
             d.label("this is undefined").note(match cuda {
-                true => "a host function must not make any CUDA call (CUDA runtime API, cudaLaunchHostFunc)",
+                true => {
+                    "a host function must not make any CUDA call (CUDA runtime API, \
+                    cudaLaunchHostFunc)"
+                }
                 false => {
-                    "calling a blocking function from a callback is undefined (OpenCL API, clSetEventCallback)"
+                    "calling a blocking function from a callback is undefined (OpenCL API, \
+                    clSetEventCallback)"
                 }
             })
         });

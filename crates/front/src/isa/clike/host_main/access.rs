@@ -282,7 +282,10 @@ impl Machine<'_> {
         Err(Box::new(
             d.label("used here")
                 .also(at, "freed here")
-                .note("memory that was freed must not be accessed (CUDA runtime API, Memory Management)")
+                .note(
+                    "memory that was freed must not be accessed (CUDA runtime API, Memory \
+                    Management)",
+                )
                 .help("free it behind its last use"),
         ))
     }

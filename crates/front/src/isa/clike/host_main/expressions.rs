@@ -310,13 +310,13 @@ impl HostParser<'_> {
         if self.sign(0) != "<" {
             return None;
         }
-        let before = self.save();
+        let (at, tokens) = self.save();
         let start = self.token(0).range.end;
         let is = self.template_arguments().is_ok();
         if is && self.sign(0) == "<<" && self.sign(1) == "<" {
             return Some(start..self.end() - 1);
         }
-        self.restore(before);
+        self.restore(at, tokens);
         None
     }
 

@@ -104,15 +104,19 @@ impl Machine<'_> {
             }
             ("move" | "ref" | "cref", [value]) => Ok(value.clone()),
             ("abs", [HostValue::Int(n, ty)]) => Ok(HostValue::Int(n.wrapping_abs(), *ty)),
-            ("abs" | "fabs" | "fabsf" | "sqrt" | "sqrtf" | "ceil" | "floor" | "exp" | "log", [a]) => {
-                Ok(mathematics(bare, a))
+            (
+                "abs" | "fabs" | "fabsf" | "sqrt" | "sqrtf" | "ceil" | "floor" | "exp" | "log",
+                [a],
+            ) => Ok(mathematics(bare, a)),
+            ("sin" | "cos" | "pow" | "powf" | "sinf" | "cosf" | "expf", _) => {
+                Ok(HostValue::Unknown)
             }
-            ("sin" | "cos" | "pow" | "powf" | "sinf" | "cosf" | "expf", _) => Ok(HostValue::Unknown),
             _ => self.wrong(
                 range,
                 format!("`{name}` is not followed"),
                 "expected a function of this file, of CUDA's runtime, or a common one of C++",
-                "leave the call out if no kernel depends on it, or check one kernel with `--launch`",
+                "leave the call out if no kernel depends on it, or check one kernel with \
+                `--launch`",
             ),
         }
     }
@@ -522,7 +526,7 @@ fn mathematics(name: &str, value: &HostValue) -> HostValue {
     HostValue::Float(result, 64)
 }
 
-/// Where a pointer of the host leads; `None`: nowhere.
+/// The memory that a host pointer points to. `None` if the value is no pointer.
 pub(super) fn memory_of(value: &HostValue) -> Option<Pointer> {
     match value {
         HostValue::Pointer(pointer) => Some(pointer.clone()),

@@ -503,12 +503,12 @@ impl<'a> HostParser<'a> {
         if self.peek() != Tok::Name || RESERVED.contains(&self.word(0)) {
             return false;
         }
-        let before = self.save();
+        let (at, tokens) = self.save();
         let is = self.type_name().is_ok()
             && self.peek() == Tok::Name
             && !RESERVED.contains(&self.word(0))
             && matches!(self.sign(1), "=" | ";" | "," | "[" | "(" | "{" | ":" | ")");
-        self.restore(before);
+        self.restore(at, tokens);
         is
     }
 
@@ -518,7 +518,7 @@ impl<'a> HostParser<'a> {
         (self.at, self.tokens[self.at..end].to_vec())
     }
 
-    pub(super) fn restore(&mut self, (at, tokens): (usize, Vec<Token<Tok>>)) {
+    pub(super) fn restore(&mut self, at: usize, tokens: Vec<Token<Tok>>) {
         self.at = at;
         self.tokens[at..at + tokens.len()].clone_from_slice(&tokens);
     }
