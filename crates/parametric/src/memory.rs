@@ -17,7 +17,7 @@
 use program::tags::Tag;
 use program::{Access, BinOp, Expr, LocId, LocationKind, Space, Ty};
 
-use crate::exec::{AccessAt, Counter, MemoryEffect, Exec, State};
+use crate::exec::{AccessAt, Counter, Exec, MemoryEffect, State};
 use crate::operations::{Cell, Ticket, added, is_plain, is_strong};
 use crate::term::{Level, Node, Origin, Symbol, Term, range_of};
 
@@ -224,7 +224,8 @@ impl Exec<'_> {
         &mut self,
         at: usize,
         state: &mut State,
-        (addr, value): (&Expr, &Expr),
+        addr: &Expr,
+        value: &Expr,
         ty: Ty,
     ) {
         let address = self.eval(at, addr, state);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use program::tags::Tag;
 use program::{Access, BinOp, CmpOp, Expr, Instr, LocId, Op, RegId, Scope, Update};
 
-use crate::exec::{MemoryEffect, Exec, State};
+use crate::exec::{Exec, MemoryEffect, State};
 use crate::operations::{ObjectOp, ObjectRole, PhaseTest, is_misuse, is_of_object};
 use crate::solver::{Said, SolverConstants, ask};
 use crate::term::Term;

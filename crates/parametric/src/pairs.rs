@@ -23,7 +23,7 @@
 use program::{Dialect, Scope};
 use rustc_hash::FxHashMap;
 
-use crate::exec::{AccessAt, Among, BarrierAt, Behaviour, MemoryEffect, ExitAt};
+use crate::exec::{AccessAt, Among, BarrierAt, Behaviour, ExitAt, MemoryEffect};
 use crate::launch::Setting;
 use crate::operations::{Handover, Ticket};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms};
@@ -500,7 +500,7 @@ impl<'a> Two<'a> {
 }
 
 /// Whether two threads can come to two accesses that race.
-pub(crate) fn race(run: &mut Run, (a, b): (&AccessAt, &AccessAt), together: Together) -> Question {
+pub(crate) fn race(run: &mut Run, a: &AccessAt, b: &AccessAt, together: Together) -> Question {
     let mut two = Two::new(run, together);
     let mut common = two.apart();
     for (which, access) in [(0, a), (1, b)] {

@@ -243,8 +243,8 @@ fn neighbours(
             object: object.clone(),
         };
         let left = end.saturating_duration_since(Instant::now());
-        let way = (Way::Short(apart), left);
-        if let Ok(found) = exact(kernel, property, sizes, &meeting, way)
+        let way = ReplayThreads::Short(apart);
+        if let Ok(found) = exact(kernel, property, sizes, &meeting, way, left)
             && happens(property, &found.answer)
         {
             return Some(found);
