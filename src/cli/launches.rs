@@ -169,10 +169,9 @@ fn of_another_model(unit: &Unit<'_>) -> Answer {
 /// Whether the questions are about races and barriers alone, of kernels in TOML that have too many
 /// threads for the exact engines.
 fn is_too_large(args: &CheckArgs) -> bool {
-    fn of_pairs(name: &String) -> bool {
-        ["race", "divergence"].contains(&name.as_str())
-    }
-    let asked = !args.property.is_empty() && args.property.iter().all(of_pairs);
+    let mut properties = args.property.iter();
+    let asked =
+        !args.property.is_empty() && properties.all(|name| OF_LAUNCHES.contains(&name.as_str()));
     if !asked || !parametric::solver::IS_THERE || !args.question.models.is_empty() {
         return false;
     }

@@ -69,10 +69,8 @@ pub(super) fn run(args: &ExplainArgs, terminal: &Terminal) -> u8 {
 /// The shipped models, those of the default first.
 fn in_order(shipped: &[String]) -> Vec<String> {
     let mut names: Vec<String> = shipped.to_vec();
-    fn rank(name: &String) -> Option<usize> {
-        DIALECTS
-            .iter()
-            .position(|row| row.default_model == name.as_str())
+    fn rank(name: &str) -> Option<usize> {
+        DIALECTS.iter().position(|row| row.default_model == name)
     }
     names.sort_by_key(|name| rank(name).unwrap_or(DIALECTS.len()));
     names

@@ -96,7 +96,7 @@ impl LockstepWarps {
     }
 
     pub(super) fn start(&self, code: &Code, threads: &[ThreadState]) -> Vec<Warp> {
-        fn whole(w: &Vec<usize>) -> WarpFrame {
+        fn whole(w: &[usize]) -> WarpFrame {
             WarpFrame {
                 lanes: u64::MAX >> (64 - w.len()),
                 until: None,

@@ -46,7 +46,7 @@ pub(in crate::litmus) fn read(
 ) -> Vec<LitmusTest> {
     let mut tests = Vec::new();
     each(kind, options, sink, others, &mut |made| match made {
-        MadeTest::Kernel(_, (_, test)) => tests.push(test),
+        MadeTest::Kernel(_, _, test) => tests.push(test),
         MadeTest::Program(_, test) => tests.push(test),
     });
     tests
@@ -62,7 +62,7 @@ pub(in crate::litmus) fn documents(
     let name = sink.file().name.clone();
     let mut all = Vec::new();
     each(kind, options, sink, others, &mut |made| match made {
-        MadeTest::Kernel(kernel, (bound, test)) => {
+        MadeTest::Kernel(kernel, bound, test) => {
             let text = kernel.document(&bound, &test.name, &name);
             all.push((test.name, text));
         }
@@ -76,7 +76,7 @@ pub(in crate::litmus) fn documents(
 
 /// A test with its origin.
 enum MadeTest<'a> {
-    Kernel(&'a SourceKernel, (Bound, LitmusTest)),
+    Kernel(&'a SourceKernel, Box<Bound>, LitmusTest),
     Program(&'a BoundProgram<'a>, LitmusTest),
 }
 
@@ -134,7 +134,7 @@ fn each(
                 match kernel.test(given, sizes.as_ref(), &taken, sink) {
                     Ok(Some((bound, test))) => {
                         taken.push(test.name.clone());
-                        take(MadeTest::Kernel(&kernel, (bound, test)));
+                        take(MadeTest::Kernel(&kernel, Box::new(bound), test));
                     }
                     Ok(None) => {}
                     Err(wrong) => others.extend(wrong),
