@@ -179,7 +179,10 @@ impl<'a> EveryLaunch<'a> {
             Err(open) => (undecided(open), None),
             Ok(Answer::Never { proved, assumed }) => (never(ask, proved.launches(), assumed), None),
             Ok(Answer::Happens {
-                exact, test, apart, ..
+                exact,
+                test,
+                apart,
+                launch,
             }) => {
                 let verdict = match ask {
                     Ask::Race => Verdict::Racy,
@@ -190,6 +193,11 @@ impl<'a> EveryLaunch<'a> {
                     engine: PARAMETRIC,
                     ..*exact
                 };
+                if self.test.launch.is_none() {
+                    let said = said(ask, &apart);
+                    let remark = format!("{said}: an execution of {launch} shows it");
+                    answer.remarks.push(remark);
+                }
                 if let (Some(fault), Ask::Race) = (&mut answer.fault, ask) {
                     fault.remedy = self
                         .barrier(&apart)

@@ -156,7 +156,7 @@ pub(super) fn told(
 }
 
 /// What the answer says of other launches and inputs.
-fn beyond(kernel: &str, answer: &Answer) -> Option<String> {
+pub(super) fn beyond(kernel: &str, answer: &Answer) -> Option<String> {
     let reach = answer.reach.as_deref()?;
     let word = answer.verdict.word();
     let open = reach.open.as_deref().unwrap_or_default();

@@ -12,6 +12,7 @@ use super::args::{CheckArgs, LaunchArg};
 use super::decide::{self, Decided};
 use super::every_launch::{self, EveryLaunch};
 use super::headers;
+use super::kernels;
 use super::load::File;
 use super::paths;
 use super::plan::{self, Question, Unit};
@@ -143,6 +144,9 @@ impl LaunchRun {
         let is_ptx = unit.source.program.dialect == Dialect::Ptx;
         for line in &mut decided.results {
             line.denies_fault |= !is_ptx || line.property != RACE;
+            if line.kernel.is_none() {
+                line.notes.extend(kernels::beyond(&line.test, &line.answer));
+            }
         }
         decided
     }

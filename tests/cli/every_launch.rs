@@ -213,8 +213,11 @@ fn kernels_in_toml_with_too_many_threads_are_decided() {
     let said = check("big.toml", &right, &arguments);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert!(said.out.contains("1 race-free, 1 uniform"), "{}", said.out);
+    // Each answer says how far it goes.
+    assert_eq!(said.out.matches(", assuming: ").count(), 2, "{}", said.out);
     let said = check("big.toml", &kernel("threadIdx.x"), &["--property", "race"]);
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("shows it"), "{}", said.out);
     // Outcomes are exact, so this stays too large.
     assert_eq!(check("big.toml", &right, &[]).code, Some(2));
 }
