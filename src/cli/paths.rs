@@ -21,7 +21,7 @@ pub struct Found {
     /// The file; `None` for standard input.
     pub file: Option<PathBuf>,
     /// `path` in result lines: relative to the working directory, whatever argument led to it; for a
-    /// file outside of it, as the argument has it.
+    /// file outside of it, as the argument has it, and below an absolute folder its place there.
     pub path: String,
     /// Its place below the folder of the argument; the base name of a file given by name.
     pub below: String,
@@ -92,6 +92,14 @@ pub fn discover_with(
         let path = f.file.as_deref().map(parts_of);
         is_new && paths.insert(path)
     });
+    // Two folders with files of one name: only the whole path distinguishes them.
+    let mut alike: HashMap<String, usize> = HashMap::new();
+    found
+        .iter()
+        .for_each(|f| *alike.entry(f.path.clone()).or_default() += 1);
+    for f in found.iter_mut().filter(|f| alike[&f.path] > 1) {
+        f.path = f.file.as_deref().map_or_else(|| f.path.clone(), from_here);
+    }
     found
 }
 
@@ -256,10 +264,14 @@ fn search(
             }
             Ok(_) if is_test => {
                 parts.push(name);
+                let below = parts.join("/");
                 found.push(Found {
-                    path: from_here(&path),
+                    path: match from_here(&path) {
+                        whole if Path::new(&whole).is_absolute() => below.clone(),
+                        path => path,
+                    },
                     file: Some(path),
-                    below: parts.join("/"),
+                    below,
                 });
                 parts.pop();
             }
@@ -364,7 +376,7 @@ mod tests {
                 at("gone"),
             ],
         );
-        assert_eq!(found, ["odd.txt", "-", "Cargo.toml", "target/x.toml"]);
+        assert_eq!(found, ["odd.txt", "-", "Cargo.toml", "x.toml"]);
         assert_eq!(diagnostics, ["missing-path"]);
     }
 
@@ -405,7 +417,7 @@ mod tests {
         let folder = tree(&["x/a.toml", "y/a.toml", "y/b.toml"]);
         let at = |name: &str| folder.path().join(name);
         let (found, _) = paths(&folder, &[at("x"), at("y")]);
-        assert_eq!(found, ["x/a.toml", "y/a.toml", "y/b.toml"]);
+        assert_eq!(found, ["x/a.toml", "y/a.toml", "b.toml"]);
         let (found, _) = paths(&folder, &[at("x/a.toml"), at("y/a.toml")]);
         assert_eq!(found, ["x/a.toml", "y/a.toml"]);
     }
