@@ -65,7 +65,7 @@ impl Changed {
         self.for_all.as_deref()
     }
 
-    /// Whether the tests of a path are kept.
+    /// Whether the tests of a file are kept. `path` leads to it from the working directory.
     pub(super) fn holds(&self, path: &str) -> bool {
         self.for_all.is_some()
             || fs::canonicalize(path).map_or(true, |path| self.files.contains(&path))

@@ -77,7 +77,10 @@ impl Selection {
         units.retain(|unit| {
             self.partition
                 .is_none_or(|p| p.holds(unit.path, &unit.test.name, &unit.model.request))
-                && self.changed.as_ref().is_none_or(|c| c.holds(unit.path))
+                && self
+                    .changed
+                    .as_ref()
+                    .is_none_or(|c| c.holds(&unit.source.file.name))
                 && match unit.questions.as_slice() {
                     [] => self
                         .filter

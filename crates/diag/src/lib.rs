@@ -83,11 +83,11 @@ pub struct SourceFile {
     pub name: String,
     /// The whole text. The texts of headers follow that of the file.
     pub text: String,
-    /// The headers whose texts are there, in order.
+    /// The headers that the text holds, in order.
     pub headers: Vec<SourceHeader>,
 }
 
-/// A header whose text stands behind that of the file that includes it.
+/// A header. Its text follows the text of the file that includes it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SourceHeader {
     /// The name with which messages name it.

@@ -198,7 +198,7 @@ impl Sink {
 mod tests {
     use super::*;
 
-    /// The kinds of what is shown of a file with one warning and one error, or without the error.
+    /// Reports one warning, and an error if `is_wrong`; returns the names of those shown.
     fn shown(allowed: &str, is_wrong: bool) -> Vec<&'static str> {
         let mut sink = Sink::new(&SourceFile::new("a.toml", "some text"));
         sink.allow(allowed, Span::new(0, 1));

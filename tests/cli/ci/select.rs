@@ -1,6 +1,7 @@
 //! Filters, partitions, `--bless`, `--fail-fast` and `--rerun-failed`, alone and together.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use super::{Folder, SPIN, mp, names, objects, sb};
 
@@ -314,6 +315,20 @@ fn only_changed_files_are_decided() {
     assert_eq!(changed(&["--changed=HEAD~1"]).0, ["Wrong", "New"]);
     let (_, said) = changed(&["--changed=none-such"]);
     assert_eq!(said.code, Some(2));
+    // A file elsewhere with the same place below its folder is another file.
+    folder.write("other/a/Wrong.toml", &mp("Other", "forbidden"));
+    assert!(git(&folder, &["add", "."]));
+    assert!(git(&folder, &["commit", "--quiet", "-m", "three"]));
+    folder.write("a/Wrong.toml", &mp("Changed", "forbidden"));
+    fs::create_dir(folder.path("real")).unwrap();
+    fs::rename(folder.path("a"), folder.path("real/a")).unwrap();
+    let real = folder.path("real").display().to_string();
+    let arguments = ["check", "--format", "jsonl", "--changed", &real];
+    let said = folder.command_in("other".as_ref(), &arguments).output();
+    let said = crate::Said::from(said.unwrap());
+    assert!(names(&said).contains(&"Changed".to_owned()), "{}", said.err);
+    fs::rename(folder.path("real/a"), folder.path("a")).unwrap();
+    fs::remove_dir_all(folder.path("other")).unwrap();
     // Any test may rest on a model.
     folder.write("models/own.cat", "\"own\"\nacyclic po | rf\n");
     let (kept, said) = changed(&["--changed"]);

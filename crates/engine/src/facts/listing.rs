@@ -20,8 +20,7 @@ use verdict::Reason;
 pub(super) struct Listing {
     pub(super) sk: Rc<Skeleton>,
     pub(super) domains: Domains,
-    /// If some values cannot be listed: the terms whose values are listed nevertheless, and the
-    /// reason.
+    /// If the engine cannot list every value: the terms whose values it lists, and the reason.
     pub(super) needed: Option<(NeededTerms, Reason)>,
 }
 

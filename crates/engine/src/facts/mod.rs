@@ -94,8 +94,7 @@ pub struct Facts<'a> {
     pub unknowns: Unknowns,
     /// The reads of memory before any write to it.
     pub unwritten: UnwrittenReads,
-    /// If some values cannot be listed: the terms whose values are listed nevertheless, and the
-    /// reason.
+    /// If the engine cannot list every value: the terms whose values it lists, and the reason.
     pub needed: Option<(NeededTerms, Reason)>,
     /// Why the domains rest on the axioms: without them, the values could not be listed.
     pub unlisted: Option<Reason>,
@@ -231,8 +230,8 @@ impl<'a> Facts<'a> {
         Some(read((made, ASKED.to_owned())))
     }
 
-    /// By event: whether it is a read whose value may rest on memory before any write to it. The
-    /// events tell apart what the instructions do not, such as the elements that a loop writes.
+    /// By event: whether it is a read, and can see memory before any write to it. One instruction
+    /// has an event for each element that a loop writes.
     fn reads_of_unwritten(&self) -> Vec<bool> {
         let events = &self.sk.events;
         let is_mistaken = |event: &Event| {

@@ -73,8 +73,8 @@ pub(crate) enum EdgeKind {
     Data,
     /// Control dependencies.
     Ctrl,
-    /// From a read to each write whose value, address or execution it decides. The option `dep`
-    /// does not change these pairs.
+    /// Pairs of a read and a write: the read decides the value, the address or the execution of the
+    /// write. The option `dep` does not change these pairs.
     Flow,
 }
 

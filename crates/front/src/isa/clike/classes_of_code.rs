@@ -28,7 +28,7 @@ use program::Expr;
 /// The name under which a class has its destructor.
 const DESTRUCTOR: &str = "(destructor)";
 
-/// The maximum number of instances of a template, whose members may be its own instances.
+/// The maximum number of instances of a template. Its members may be instances of it.
 const DEEPEST_INSTANCE: usize = 64;
 
 impl<'a> Lowering<'a, '_> {
