@@ -636,6 +636,7 @@ pub fn fenced(seed: u64, shape: Shape) -> Source {
         shape.threads.max(2)
     };
     let apart = rng.random_bool(0.8);
+    let mut circle = seed.is_multiple_of(4).then(|| circle(rng, &names));
     let thread = |t: usize| {
         let plain = |op| Line { guard: None, op };
         let mut body = Body {
@@ -666,6 +667,9 @@ pub fn fenced(seed: u64, shape: Shape) -> Source {
             }));
             code.push(plain(body.strong()));
         }
+        if let Some(part) = circle.as_mut().and_then(|all| all.get_mut(t)) {
+            code = std::mem::take(part);
+        }
         let (gpu, cluster, cta) = (0, None, if apart { t as u32 } else { 0 });
         ThreadSource {
             name: format!("T{t}"),
@@ -681,6 +685,49 @@ pub fn fenced(seed: u64, shape: Shape) -> Source {
         locations: names.iter().map(|name| (name.clone(), None)).collect(),
         threads,
     }
+}
+
+/// Two threads, each with an exchange that can take the value of the other's last access. The first
+/// has two fences, of which only the second is morally strong with the fence between the accesses
+/// of the other thread: base causality would lead in a circle through both.
+fn circle(rng: &mut Pcg64Mcg, names: &[String]) -> [Vec<Line>; 2] {
+    let mut body = Body {
+        rng,
+        names,
+        counts: None,
+        labels: 0,
+        arrived: [false; 2],
+    };
+    let between = body.strong();
+    let [near, wide] = [&SCOPES[..2], &SCOPES[2..]].map(|scopes| any(body.rng, scopes));
+    let fence = |order, scope| Ins::Fence { order, scope };
+    let other = any(body.rng, &["acq_rel", "acq_rel", "sc"]);
+    let last = match body.rng.random_bool(0.5) {
+        true => Ins::Store {
+            loc: names[0].clone(),
+            value: Val::Int(1),
+            order: "release",
+            scope: any(body.rng, &SCOPES[2..]),
+        },
+        false => body.exchange(&names[0], &["release", "acq_rel"]),
+    };
+    let first = vec![
+        body.exchange(&names[1], &["acquire", "acq_rel"]),
+        fence("sc", near),
+        between,
+        fence("sc", wide),
+        last,
+    ];
+    let second = vec![
+        body.exchange(&names[0], &["relaxed", "acquire"]),
+        fence(other, any(body.rng, &SCOPES[2..])),
+        body.exchange(&names[1], &["relaxed", "release"]),
+    ];
+    [first, second].map(|code| {
+        code.into_iter()
+            .map(|op| Line { guard: None, op })
+            .collect()
+    })
 }
 
 struct Body<'a> {
@@ -850,6 +897,18 @@ impl Body<'_> {
                     label: head,
                 }));
             }
+        }
+    }
+
+    /// An exchange that reaches other CTAs.
+    fn exchange(&mut self, loc: &str, orders: &[&'static str]) -> Ins {
+        Ins::Rmw {
+            dst: Some(self.reg()),
+            loc: loc.to_owned(),
+            op: "exch",
+            args: vec![Val::Int(1)],
+            order: any(self.rng, orders),
+            scope: any(self.rng, &SCOPES[2..]),
         }
     }
 
