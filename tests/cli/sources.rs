@@ -306,6 +306,111 @@ fn a_launch_keeps_the_limit_of_its_kernel() {
     assert!(told, "{}{}", chosen.out, chosen.err);
 }
 
+/// What a kernel demands of its launch holds for launches of `main`, of tests and of modules, too.
+#[test]
+fn launches_of_every_origin_keep_what_the_kernel_demands() {
+    let bounds = "__global__ void __launch_bounds__(2) k(int *a) { a[threadIdx.x] = 1; }\n";
+    let pairs = "__global__ void __cluster_dims__(2, 1, 1) k(int *a) { a[blockIdx.x] = 1; }\n";
+    let main = |code: &str, launch: &str| {
+        format!(
+            "{code}int main() {{ int *a; cudaMalloc(&a, 64); k<<<{launch}>>>(a); \
+             cudaDeviceSynchronize(); return 0; }}\n"
+        )
+    };
+    let test = |block: u32| {
+        format!(
+            "name = \"t\"\ndialect = \"cuda\"\ncondition = \"a[0] == 1\"\n\
+             memory = {{ a = {{ init = 0, size = 8 }} }}\n[kernel]\ngrid = 1\nblock = {block}\n\
+             regs = {{ a = \"&a\" }}\ncode = '''\n{bounds}'''\n"
+        )
+    };
+    let line = |blocks: u32| format!("// fencepost: k<<<{blocks}, 1>>>(a[4])\n{pairs}");
+    let most = "takes at most 2";
+    let whole = "3 blocks are not whole clusters of 2";
+    for (name, bad, good, message) in [
+        ("m.cu", main(bounds, "1, 3"), main(bounds, "1, 2"), most),
+        ("c.cu", main(pairs, "3, 1"), main(pairs, "2, 1"), whole),
+        ("t.toml", test(3), test(2), most),
+        ("l.cu", line(3), line(2), whole),
+    ] {
+        let folder = folder(name, &bad);
+        let said = check(folder.path(), &[name]);
+        assert_eq!(said.code, Some(2), "{name}: {}{}", said.out, said.err);
+        let told = said.err.contains("error[launch-mismatch]") && said.err.contains(message);
+        assert!(told, "{name}: {}", said.err);
+        fs::write(folder.path().join(name), &good).expect("writable");
+        let said = check(folder.path(), &[name]);
+        assert_eq!(said.code, Some(0), "{name}: {}{}", said.out, said.err);
+    }
+}
+
+/// Blocks of one cluster that `main` launches meet; without the cluster, they race.
+#[test]
+fn main_launches_the_clusters_of_a_kernel() {
+    let code = "#include <cooperative_groups.h>\n\
+                __global__ void __cluster_dims__(2, 1, 1) k(int *a) {\n\
+                if (blockIdx.x == 0) a[0] = 1;\n\
+                cooperative_groups::this_cluster().sync();\n\
+                if (blockIdx.x == 1) a[1] = a[0];\n}\n\
+                int main() { int *a; cudaMalloc(&a, 64); k<<<2, 1>>>(a); cudaDeviceSynchronize(); \
+                return 0; }\n";
+    let alone = code.replace("__cluster_dims__(2, 1, 1)", "");
+    for (text, found) in [(code, "1 race-free"), (&alone, "1 racy")] {
+        let folder = folder("k.cu", text);
+        let said = check(folder.path(), &["k.cu"]);
+        assert!(said.out.contains(found), "{}{}", said.out, said.err);
+    }
+}
+
+/// A chosen launch of a module has the block that the module demands.
+#[test]
+fn a_chosen_launch_of_a_module_keeps_its_demands() {
+    let module = ".version 8.0\n.target sm_90\n.address_size 64\n\
+                  .visible .entry k(.param .u64 p)\nDEMAND\n{\n.reg .b64 a; .reg .b32 t;\n\
+                  ld.param.u64 a, [p];\nmov.u32 t, %tid.x;\nst.global.u32 [a], 1;\nret;\n}\n";
+    for (demand, launch) in [
+        (".reqntid 8, 2", "k<<<1, dim3(8, 2)>>>"),
+        (".maxntid 2", "k<<<1, 2>>>"),
+        ("", "k<<<1, 4>>>"),
+    ] {
+        let folder = folder("k.ptx", &module.replace("DEMAND", demand));
+        let said = check(folder.path(), &["k.ptx"]);
+        assert!(
+            said.out.contains(launch),
+            "{demand}: {}{}",
+            said.out,
+            said.err
+        );
+    }
+}
+
+/// Files for GPUVerify give numbers of a kernel, and statements about all kernels.
+#[test]
+fn files_for_another_verifier_give_numbers() {
+    let code = "__kernel void k(__local int *a, int x) {\n\
+                if (x == 3) a[get_local_id(0)] = 3; else a[0] = get_local_id(0);\n}\n";
+    let sizes = "//--local_size=2 --num_groups=1";
+    for (numbers, message) in [
+        ("--kernel-args=k,0x00000003", "1 race-free"),
+        ("--kernel-args=k,0x4", "1 racy"),
+        ("", "1 racy"),
+        ("--kernel-args=other,0x3", "1 racy"),
+        ("--kernel-args=k,*", "is no hexadecimal number"),
+        ("--kernel-args=k,3,4", "expected a value for each of: `x`"),
+    ] {
+        let folder = folder("k.cl", &format!("{sizes} {numbers}\n{code}"));
+        let said = check(folder.path(), &["k.cl"]);
+        let told = format!("{}{}", said.out, said.err);
+        assert!(told.contains(message), "{numbers}: {told}");
+    }
+    let axiom = "__axiom(blockIdx.x == 1);\n\
+                 __global__ void k(int *a) { if (blockIdx.x != 1) a[0] = threadIdx.x; }\n";
+    let folder = folder("k.cu", axiom);
+    let said = check(folder.path(), &["k.cu"]);
+    let told = said.err.contains("k.cu:1:1") && said.err.contains("`__axiom` is not supported");
+    assert!(told && said.code == Some(2), "{}{}", said.out, said.err);
+}
+
 #[test]
 fn too_many_threads_become_fewer_and_that_is_said() {
     let folder = folder("reduce.cu", REDUCE);

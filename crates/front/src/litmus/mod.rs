@@ -18,6 +18,7 @@
 mod bless;
 mod build;
 pub mod condition;
+mod demands;
 mod dotlitmus;
 pub mod form;
 mod fronts;

@@ -25,6 +25,12 @@ impl GridLayout {
         self.of(range, range.items())
     }
 
+    /// A dimension in which the blocks of an index space are not whole clusters.
+    pub(super) fn partial_cluster(&self, range: &NdRange) -> Option<usize> {
+        let cluster = self.cluster?;
+        (0..3).find(|&d| range.groups()[d] % cluster[d].max(1) != 0)
+    }
+
     /// Some threads of an index space, by their places.
     pub(super) fn some(&self, range: NdRange, items: &[WorkItem]) -> Vec<(Coordinates, Place)> {
         self.of(range, items.iter().copied())

@@ -16,6 +16,9 @@ use crate::isa::Symbols;
 use diag::{MappedText, Sink, SourceFile, Span};
 use program::{BinOp, Class, CmpOp, Dialect, GroupSeat, Space, Ty};
 
+/// GPUVerify's annotation beside functions.
+const AXIOM: &str = "__axiom";
+
 /// A source file, split into its items.
 #[derive(Clone, Debug)]
 pub struct SourceUnit {
@@ -276,6 +279,7 @@ impl SourceUnit {
             }
             None => MappedText::new(),
         };
+        self.refuse_axioms(sink);
         let (stmts, instances) = parse::statements(&text, self.language, sink);
         Unit {
             text,
@@ -283,6 +287,25 @@ impl SourceUnit {
             instances,
             of_file: true,
             broken: sink.errors() > errors,
+        }
+    }
+
+    /// Refuses annotations of verifiers that speak of all threads of all kernels.
+    fn refuse_axioms(&self, sink: &mut Sink) {
+        for item in &self.items {
+            let text = &self.text.as_str()[item.range.clone()];
+            if !text
+                .strip_prefix(AXIOM)
+                .is_some_and(|rest| rest.trim_start().starts_with('('))
+            {
+                continue;
+            }
+            let span = self.text.span(item.range.clone());
+            let message = format!("`{AXIOM}` is not supported: it describes a proof");
+            sink.error("unsupported-function", span, message, |d| {
+                d.label("it would hold for every thread of every kernel")
+                    .help("write `__requires(…)` into each kernel, or leave it out")
+            });
         }
     }
 
@@ -345,6 +368,16 @@ fn block_limit(text: &str) -> Option<BlockLimit> {
 }
 
 impl Unit {
+    /// The limit of threads in a block that the kernel states, and its place.
+    pub fn limit(&self, language: &Language) -> Option<(BlockLimit, Span)> {
+        let all = items(&self.text, language).into_iter();
+        let limit = all
+            .filter(|item| item.kernel.is_some())
+            .find_map(|item| item.limit)?;
+        let stated = block_limit(&self.text.as_str()[limit.clone()])?;
+        Some((stated, self.text.span(limit)))
+    }
+
     /// Arguments for the template of the kernel, if it is one that nothing instantiates: those to
     /// try first come first.
     pub fn candidates(&self) -> Vec<String> {

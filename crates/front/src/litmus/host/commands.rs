@@ -10,6 +10,8 @@ use super::HostBuilder;
 use super::bodies::{Body, CopiedCell};
 use super::events::enqueues;
 use crate::isa::clike::host::{Does, Request};
+use crate::litmus::demands::{check_block, check_clusters};
+use crate::litmus::host::RoutineCode;
 use crate::litmus::places::MAX_THREADS;
 use program::dialect::Runtime;
 use program::host::{CallId, CommandId, CommandKind, CommandOrigin, HostCommand, HostOp};
@@ -155,10 +157,16 @@ impl HostBuilder<'_, '_> {
 
     /// The index space of a launch.
     pub(super) fn range(&mut self, request: &Request) -> Option<NdRange> {
-        match self.declared.runtime {
+        let range = match self.declared.runtime {
             Runtime::Cuda => self.grid(request),
             Runtime::OpenCl => self.nd_range(request),
+        }?;
+        let kernel = &self.declared.kernels[request.kernel?];
+        check_clusters(&kernel.layout, &range, sizes_at(request, 0), self.sink)?;
+        if let RoutineCode::C(unit, env) = &kernel.text {
+            check_block(unit, env.language, &range, self.sink)?;
         }
+        Some(range)
     }
 
     /// The index space of a CUDA launch.

@@ -1,11 +1,12 @@
 //! A launch bound to the parameters of its kernel.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use super::WrittenLaunches;
-use super::launch::{Buffer, Contents, Value};
+use super::launch::{Buffer, Contents, KernelNumbers, Launch, NUMBERS, Value};
 use crate::isa::clike::{KernelHead, KernelParameter};
-use diag::{Diagnostic, Span};
+use diag::{Diagnostic, SourceFile, Span};
 use program::Class;
 use program::litmus::{GivenLaunch, LaunchOrigin};
 
@@ -218,6 +219,68 @@ pub(super) fn choose_arguments(bound: &mut Bound, head: &KernelHead) {
             span,
         });
     }
+}
+
+/// Gives a kernel's numbers the values that a file for GPUVerify says.
+///
+/// # Errors
+/// Values that do not fit the kernel.
+pub(super) fn bind_numbers(
+    bound: &mut Bound,
+    head: &KernelHead,
+    launch: &Launch,
+    file: &Arc<SourceFile>,
+) -> Result<(), Diagnostic> {
+    let own = |given: &&KernelNumbers| given.kernel == head.name;
+    let Some(given) = launch.numbers.iter().find(own) else {
+        return Ok(());
+    };
+    let wrong = |message: String, label: String| {
+        let d = Diagnostic::error("launch-argument", file, given.span, message);
+        d.label(label).help(format!(
+            "give the whole launch in a line `// fencepost: {}`",
+            bound.text()
+        ))
+    };
+    let by_value = |p: &&KernelParameter| p.pointee.is_none() || p.by_value;
+    let wanted: Vec<&KernelParameter> = head.parameters.iter().filter(by_value).collect();
+    if let Some(structure) = wanted.iter().find(|p| p.by_value) {
+        return Err(wrong(
+            format!(
+                "`{}` is a structure, and `{NUMBERS}` gives numbers",
+                structure.name
+            ),
+            "its bytes are not taken from here".into(),
+        ));
+    }
+    if wanted.len() != given.values.len() {
+        let names: Vec<String> = wanted.iter().map(|p| format!("`{}`", p.name)).collect();
+        return Err(wrong(
+            format!(
+                "`{NUMBERS}` has another number of values than `{}`",
+                head.name
+            ),
+            format!("expected a value for each of: {}", names.join(", ")),
+        ));
+    }
+    let mut values = Vec::new();
+    for (parameter, written) in wanted.iter().zip(&given.values) {
+        let digits = written.strip_prefix("0x").unwrap_or(written);
+        let Ok(value) = u64::from_str_radix(digits, 16) else {
+            return Err(wrong(
+                format!("`{}` has no value in `{NUMBERS}`", parameter.name),
+                format!("`{written}` is no hexadecimal number; open values are not supported"),
+            ));
+        };
+        values.push((parameter.name.clone(), value as i64));
+    }
+    for (name, value) in values {
+        let of = bound.arguments.iter_mut().find(|a| a.parameter == name);
+        if let Some(argument) = of {
+            argument.number = value;
+        }
+    }
+    Ok(())
 }
 
 /// Binds the arguments that a launch has.

@@ -8,12 +8,13 @@ use std::collections::btree_map::Entry;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::bind::{Argument, Bound, Memory, bind, bytes_of};
+use super::bind::{Argument, Bound, Memory, bind, bind_numbers, bytes_of};
 use super::launch::Contents;
 use super::whole::{BoundProgram, ProgramOptions, ReadKernels};
 use super::{Options, SourceKind, WrittenLaunches, choose, head, launch, ptx, written};
 use crate::isa::clike::host_main::{Constants, HostCode, ProgramTrace};
-use crate::isa::clike::{BlockLimit, KernelHead, SourceUnit, Unit, with_headers};
+use crate::isa::clike::{KernelHead, SourceUnit, Unit, with_headers};
+use crate::litmus::demands::broken;
 use crate::litmus::fronts::language;
 use crate::litmus::kernel::Source;
 use crate::litmus::reading::{Form, Launch as OtherLaunch, Reading};
@@ -396,7 +397,7 @@ fn found_again(
     if sink.errors() > 0 {
         return Ok(None);
     }
-    let mut bound = kernel.bound(Some(given), None)?;
+    let mut bound = kernel.bound(Some(given), None, sink.file())?;
     kernel.add_dynamic(&mut bound, Some(given));
     Ok(Some((kernel, bound)))
 }
@@ -623,33 +624,19 @@ fn no_kernel(kind: SourceKind, sink: &Sink) -> Diagnostic {
 
 /// The error of a launch whose blocks a kernel does not take.
 fn misfit(head: &KernelHead, block: &[u32], given: &WrittenLaunches) -> Option<Diagnostic> {
-    let sizes = [0, 1, 2].map(|i| block.get(i).copied().unwrap_or(1));
-    let threads = sizes.iter().map(|n| u64::from(*n)).product::<u64>();
-    let (demand, source, help) = match head.limit.as_ref()? {
-        BlockLimit::AtMost(most) if threads > u64::from(*most) => (
-            format!("takes at most {most} (`__launch_bounds__`)"),
-            "CUDA C++ Programming Guide, Launch Bounds",
-            format!("launch it with blocks of {most}, or less"),
-        ),
-        BlockLimit::Exactly(demanded) if *demanded != sizes => {
-            let demanded = demanded.map(|n| n.to_string()).join(", ");
-            (
-                format!("takes exactly {demanded} (`reqd_work_group_size`)"),
-                "OpenCL C, Optional Attribute Qualifiers",
-                format!("launch it with blocks of {demanded}"),
-            )
-        }
-        _ => return None,
-    };
+    let sizes = [0, 1, 2].map(|i| block.get(i).copied().map_or(1, u64::from));
+    let broken = broken(head.limit.as_ref()?, sizes)?;
     let message = format!(
-        "`{}` is launched with {threads} threads in a block, and {demand}",
-        head.name
+        "`{}` is launched with {} threads in a block, and {}",
+        head.name,
+        sizes.iter().product::<u64>(),
+        broken.demand
     );
     let d = Diagnostic::error("launch-mismatch", &given.file, given.launch.span, message);
     Some(
         d.label("launched here")
-            .note(format!("such a launch fails ({source})"))
-            .help(help),
+            .note(format!("such a launch fails ({})", broken.source))
+            .help(broken.help),
     )
 }
 
@@ -694,7 +681,7 @@ impl SourceKernel {
         taken: &[String],
         sink: &mut Sink,
     ) -> Result<Option<(Bound, LitmusTest)>, Vec<Diagnostic>> {
-        let mut bound = self.bound(given, sizes)?;
+        let mut bound = self.bound(given, sizes, sink.file())?;
         let mut whole = bound.given();
         self.make_smaller(&mut bound);
         self.add_dynamic(&mut bound, given);
@@ -720,7 +707,10 @@ impl SourceKernel {
         let missing = numbers.filter(missing);
         let missing: Vec<_> = missing.map(|a| (a.parameter.clone(), a.number)).collect();
         whole.numbers.extend(missing);
-        whole.has_arguments = given.is_some_and(|given| given.launch.arguments.is_some());
+        whole.has_arguments = match given {
+            Some(given) => given.launch.arguments.is_some(),
+            None => sizes.is_some_and(|sizes| sizes.gives_numbers(&self.head.name)),
+        };
         let name = self.name(&bound, taken);
         let Some((mut test, mut remarks)) = self.made(&bound, &name, sink) else {
             return Ok(None);
@@ -787,6 +777,7 @@ impl SourceKernel {
         &self,
         given: Option<&WrittenLaunches>,
         sizes: Option<&launch::Launch>,
+        file: &Arc<SourceFile>,
     ) -> Result<Bound, Vec<Diagnostic>> {
         let head = &self.head;
         let launch = given.map(|given| &given.launch).or(sizes);
@@ -822,7 +813,12 @@ impl SourceKernel {
                 }
                 bind(&mut bound, head, given)?;
             }
-            None => super::bind::choose_arguments(&mut bound, head),
+            None => {
+                super::bind::choose_arguments(&mut bound, head);
+                if let Some(sizes) = sizes {
+                    bind_numbers(&mut bound, head, sizes, file).map_err(|d| vec![d])?;
+                }
+            }
         }
         Ok(bound)
     }

@@ -8,7 +8,11 @@
 //! - An argument is a number, `name = number`, a buffer or a place in one: `in[128]`,
 //!   `in[128] = 1`, `in[4] = {1, 2, 3, 4}`, `in:u32[8] = unknown`, `&in[3]`, `in + 3`, `in`.
 //! - Lines such as `//--blockDim=64 --gridDim=2`, or with `--local_size`, `--num_groups` and
-//!   `--global_size`, give sizes alone, as files for GPUVerify do.
+//!   `--global_size`, give sizes alone, as files for GPUVerify do. `--kernel-args=k,0x3` gives the
+//!   numbers of a kernel.
+//!
+//! # Sources
+//! - GPUVerify, *Basic usage*: `--kernel-args`. Values are hexadecimal; `*` leaves one open.
 
 use std::ops::Range;
 
@@ -31,6 +35,24 @@ pub(super) struct Launch {
     pub(super) shared: Option<u64>,
     /// Its arguments; `None`: they were not written.
     pub(super) arguments: Option<Vec<Argument>>,
+    /// The numbers of kernels that are given apart from sizes.
+    pub(super) numbers: Vec<KernelNumbers>,
+}
+
+impl Launch {
+    /// Whether it gives the numbers of a kernel apart from sizes.
+    pub(super) fn gives_numbers(&self, kernel: &str) -> bool {
+        self.numbers.iter().any(|given| given.kernel == kernel)
+    }
+}
+
+/// The values of a kernel's parameters that are no buffers, in order.
+#[derive(Clone, Debug)]
+pub(super) struct KernelNumbers {
+    pub(super) kernel: String,
+    /// As they are written.
+    pub(super) values: Vec<String>,
+    pub(super) span: Span,
 }
 
 /// An argument of a launch.
@@ -96,6 +118,9 @@ const SIZES: [(&str, SizeOf); 5] = [
     ("--global_size=", SizeOf::Global),
 ];
 
+/// GPUVerify's option for the numbers of a kernel.
+pub(super) const NUMBERS: &str = "--kernel-args=";
+
 /// The launches in the lines of a file, in order; errors go to `sink`.
 pub(super) fn directives(text: &str, sink: &mut Sink) -> Vec<Launch> {
     let mut found = Vec::new();
@@ -118,7 +143,7 @@ pub(super) fn directives(text: &str, sink: &mut Sink) -> Vec<Launch> {
     found
 }
 
-/// Sizes that a file for GPUVerify says.
+/// Sizes and numbers that a file for GPUVerify says.
 pub(super) fn sizes(text: &str) -> Option<Launch> {
     let mut launch = Launch::default();
     let mut global: Option<Vec<u32>> = None;
@@ -130,6 +155,17 @@ pub(super) fn sizes(text: &str) -> Option<Launch> {
             continue;
         };
         for word in rest.split_whitespace() {
+            let line_span = Span::new(begin, begin + line.trim_end().len());
+            if let Some(numbers) = word.strip_prefix(NUMBERS) {
+                let mut parts = numbers.split(',').map(str::to_owned);
+                let kernel = parts.next().unwrap_or_default();
+                launch.numbers.push(KernelNumbers {
+                    kernel,
+                    values: parts.collect(),
+                    span: line_span,
+                });
+                continue;
+            }
             let given = SIZES
                 .iter()
                 .find_map(|(option, of)| Some((numbers(word.strip_prefix(option)?)?, *of)));
@@ -139,7 +175,7 @@ pub(super) fn sizes(text: &str) -> Option<Launch> {
                 Some((sizes, SizeOf::Global)) => global = Some(sizes),
                 None => continue,
             }
-            launch.span = Span::new(begin, begin + line.trim_end().len());
+            launch.span = line_span;
         }
     }
     if let (Some(all), Some(block)) = (global, &launch.block) {
@@ -147,7 +183,8 @@ pub(super) fn sizes(text: &str) -> Option<Launch> {
         let whole = sizes.map(|(all, block)| all.checked_div(*block).filter(|n| *n > 0));
         launch.grid = whole.collect::<Option<Vec<u32>>>().or(launch.grid);
     }
-    (launch.grid.is_some() || launch.block.is_some()).then_some(launch)
+    let is_given = launch.grid.is_some() || launch.block.is_some() || !launch.numbers.is_empty();
+    is_given.then_some(launch)
 }
 
 /// `64`, `[8,8]`, `(8,8)` or `{8,8}`.
@@ -548,6 +585,8 @@ mod tests {
         assert_eq!(all[0].span, Span::new(at, at + "k<<<1, 2>>>(x[2])".len()));
         let found = sizes(text).expect("sizes");
         assert_eq!((found.grid, found.block), (Some(vec![2]), Some(vec![8, 8])));
+        let found = sizes("// --kernel-args=k,0x3,*").expect("numbers").numbers;
+        assert_eq!((&*found[0].kernel, found[0].values.len()), ("k", 2));
         let found = sizes("//--local_size=64 --global_size=512").expect("sizes");
         assert_eq!((found.grid, found.block), (Some(vec![8]), Some(vec![64])));
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::bind::{Bound, Memory};
 use super::launch::Contents;
-use crate::isa::clike::{KernelHead, KernelParameter, Traits};
+use crate::isa::clike::{BlockLimit, KernelHead, KernelParameter, Traits};
 use crate::isa::ptx::module::Kernel;
 use crate::isa::ptx::type_named;
 use crate::litmus::kernel::{Launch, Source};
@@ -75,6 +75,15 @@ pub(super) fn head(source: &Source, kernel: &Kernel, span: Span) -> KernelHead {
     head.cluster = kernel
         .demands(".reqnctapercluster")
         .map(|sizes| [0, 1, 2].map(|d| sizes.get(d).copied().unwrap_or(1)));
+    let block = |directive| kernel.demands(directive);
+    head.limit = match (block(".reqntid"), block(".maxntid")) {
+        (Some(sizes), _) => {
+            let sizes = [0, 1, 2].map(|d| sizes.get(d).copied().unwrap_or(1));
+            Some(BlockLimit::Exactly(sizes))
+        }
+        (None, Some(sizes)) => Some(BlockLimit::AtMost(sizes.iter().product())),
+        _ => None,
+    };
     head.traits = traits(source, kernel);
     head
 }

@@ -249,6 +249,9 @@ impl<'a> BoundProgram<'a> {
                 .map(|(name, value)| format!("{} = {value}", toml_key(name)))
                 .collect();
             line(format!("regs = {{ {} }}", all.join(", ")), span);
+            if let Some(cluster) = self.kernels[&key(kernel)].0.cluster {
+                line(format!("cluster = {cluster:?}"), span);
+            }
             if kernel.cooperative {
                 line("cooperative = true".to_owned(), span);
             }

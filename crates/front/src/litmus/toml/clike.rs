@@ -16,6 +16,7 @@ use crate::document::{Value, span_of};
 use crate::isa::clike::{Env, Language, Record, Unit};
 use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::build::CThreadDraft;
+use crate::litmus::demands::check_block;
 use crate::litmus::fronts::{Front, Syntax, language};
 use crate::litmus::keys;
 use crate::litmus::reading::Reading;
@@ -348,6 +349,12 @@ impl TestReader<'_, '_> {
                 Rc::new(Unit::parse(code, language(dialect), self.sink))
             }
         };
+        let launched = grid.first().map(|(at, _)| at.range);
+        if let (Some(range), Reading::Exact) = (launched, &self.reading)
+            && check_block(&unit, language(dialect), &range, self.sink).is_none()
+        {
+            return;
+        }
         let env = self.env(dialect, table, symbols, choice);
         for (at, place) in grid {
             let name = format!("P{}", threads.len());

@@ -12,6 +12,7 @@ use super::template::TemplateChoice;
 use super::{TestReader, integer};
 use crate::document::{Value, span_of};
 use crate::isa::clike::Coordinates;
+use crate::litmus::demands::check_clusters;
 use crate::litmus::fronts::Front;
 use crate::litmus::places::{GridLayout, MAX_THREADS};
 use crate::litmus::reading::Reading;
@@ -51,6 +52,11 @@ impl TestReader<'_, '_> {
         let Some(layout) = layout else {
             return Vec::new();
         };
+        let span = table.get("cluster").map_or(Span::default(), span_of);
+        let is_exact = matches!(self.reading, Reading::Exact);
+        if is_exact && check_clusters(&layout, &range, span, self.sink).is_none() {
+            return Vec::new();
+        }
         let range = match &self.reading {
             Reading::Exact => range,
             Reading::Form => return layout.two(range.dimensions()),
