@@ -306,7 +306,7 @@ fn a_launch_keeps_the_limit_of_its_kernel() {
     assert!(told, "{}{}", chosen.out, chosen.err);
 }
 
-/// What a kernel demands of its launch holds for launches of `main`, of tests and of modules, too.
+/// A launch keeps the demands of its kernel: in `main`, in a test, and in a line of a file.
 #[test]
 fn launches_of_every_origin_keep_what_the_kernel_demands() {
     let bounds = "__global__ void __launch_bounds__(2) k(int *a) { a[threadIdx.x] = 1; }\n";
