@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use verdict::Launches;
 
 use crate::exec::{AccessAt, Behaviour, behaviour};
-use crate::launch::{Sizes, names, setting};
+use crate::launch::{Sizes, most_threads, names, setting};
 use crate::operations::is_of_object;
 use crate::pairs::{Inclusion, Question, Run, Sides, Together, conflict, divergence, race};
 use crate::phases::handovers;
@@ -186,7 +186,7 @@ pub fn decide_for(kernel: Kernel<'_>, property: Property, sizes: Sizes, limits: 
         end,
         overflow: false,
     };
-    proof.decide(property, sizes, true)
+    proof.decide(property, sizes.within(kernel.form.limit), true)
 }
 
 /// The lines of accesses and barriers that no thread comes to in any launch. A proof says nothing
@@ -203,7 +203,7 @@ pub fn unreached(
         true => Sizes::ANY,
         false => Sizes::given(kernel.form),
     };
-    let mut run = run(kernel.form, sizes, true)?;
+    let mut run = run(kernel.form, sizes.within(kernel.form.limit), true)?;
     let accesses = run.behaviour.accesses.iter();
     let accesses = accesses.map(|a| (a.guard, a.facts.clone(), a.at));
     let barriers = run.behaviour.barriers.iter();
@@ -290,7 +290,7 @@ impl Proof<'_> {
                 apart: None,
             }
         }
-        if self.kernel.form.range.remainder().is_some() && sizes != Sizes::ANY {
+        if self.kernel.form.range.remainder().is_some() && !sizes.grid.contains(&None) {
             return undecided("the last work-group is smaller than the others".into());
         }
         let mut run = match run(self.kernel.form, sizes, trusting) {
@@ -372,11 +372,17 @@ impl Proof<'_> {
 
     fn never(&self, sizes: Sizes, run: &Run) -> Answer {
         let mut assumed = vec!["objects of different names do not overlap".to_string()];
-        let is_any = sizes.block.contains(&None);
-        if is_any {
-            assumed.push("blocks of at most 1024 threads, fewer than 2^31 threads".into());
+        let [any_block, any_grid] = [sizes.block, sizes.grid].map(|all| all.contains(&None));
+        let is_any = any_block || any_grid;
+        if any_block {
+            let most = most_threads(self.kernel.form);
+            assumed.push(format!(
+                "blocks of at most {most} threads, fewer than 2^31 threads"
+            ));
+        } else if any_grid {
+            assumed.push("blocks as the kernel demands, fewer than 2^31 threads".into());
         }
-        if is_any && !sizes.grid.contains(&None) {
+        if any_block && !any_grid {
             assumed.push("a grid of one block".into());
         }
         if self.overflow || run.terms.may_overflow {

@@ -5,7 +5,7 @@
 //!   altogether (CUDA C++ Programming Guide, *Compute Capabilities*). It has one dimension, unless
 //!   the code reads the coordinates of others.
 
-use front::litmus::form::Form;
+use front::litmus::form::{BlockLimit, Form};
 use program::{BinOp, CmpOp, RegId, Ty};
 use rustc_hash::FxHashMap;
 
@@ -30,6 +30,15 @@ impl Sizes {
         grid: [None; 3],
         any_arguments: true,
     };
+
+    /// These sizes, as far as the kernel takes them.
+    pub fn within(self, limit: Option<BlockLimit>) -> Sizes {
+        let Some(BlockLimit::Exactly(demanded)) = limit else {
+            return self;
+        };
+        let block = [0, 1, 2].map(|d| self.block[d].or(Some(u64::from(demanded[d]))));
+        Sizes { block, ..self }
+    }
 
     /// The launch that a file gives, with its arguments.
     pub fn given(form: &Form) -> Sizes {
@@ -65,7 +74,7 @@ pub struct Setting {
 }
 
 const AXES: [&str; 3] = ["x", "y", "z"];
-const MOST_THREADS: i128 = 1024;
+const MOST_THREADS: u64 = 1024;
 const MOST: i128 = (1 << 31) - 1;
 
 /// The terms of coordinates.
@@ -117,7 +126,7 @@ pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> Setting {
     let threads = product(terms, places.block);
     let blocks = product(terms, places.grid);
     if terms.constant(threads).is_none() {
-        let most = terms.int(MOST_THREADS as i64);
+        let most = terms.int(most_threads(form) as i64);
         facts.push(terms.cmp(CmpOp::Le, Ty::WORD, threads, most));
     }
     let all = terms.bin(BinOp::Mul, Ty::WORD, threads, blocks);
@@ -171,6 +180,14 @@ pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> Setting {
     }
 }
 
+/// The largest number of threads in a block.
+pub fn most_threads(form: &Form) -> u64 {
+    match form.limit {
+        Some(BlockLimit::AtMost(most)) => MOST_THREADS.min(u64::from(most)),
+        _ => MOST_THREADS,
+    }
+}
+
 fn product(terms: &mut Terms, sizes: [Term; 3]) -> Term {
     let xy = terms.bin(BinOp::Mul, Ty::WORD, sizes[0], sizes[1]);
     terms.bin(BinOp::Mul, Ty::WORD, xy, sizes[2])
@@ -185,7 +202,14 @@ fn places(form: &Form, sizes: Sizes, axes: [bool; 3], terms: &mut Terms) -> Plac
             terms.fresh(name, Level::Grid, Origin::Place, (1, most))
         }
     };
-    let block = [0, 1, 2].map(|d| size("block size", sizes.block[d], d, MOST_THREADS));
+    let block = [0, 1, 2].map(|d| {
+        size(
+            "block size",
+            sizes.block[d],
+            d,
+            i128::from(most_threads(form)),
+        )
+    });
     let grid = [0, 1, 2].map(|d| size("grid size", sizes.grid[d], d, MOST));
     let mut at = |name: &str, size: Term, axis: usize, level: Level| {
         let most = terms.range(size).1 - 1;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cat::model::load_shipped;
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits as ExactLimits};
-use front::litmus::form::{Launch, at, of_source_at};
+use front::litmus::form::{BlockLimit, Launch, at, of_source_at};
 use program::litmus::LitmusTest;
 use program::{CmpOp, Dialect, Expr, LocId, LocationKind, NdRange, Op, Program, Ty, WorkItem};
 use verdict::Verdict;
@@ -89,6 +89,14 @@ fn launches(kernel: Kernel<'_>, sizes: Sizes) -> Vec<Sizes> {
         pairs.all(|(n, most)| n.zip(*most).is_none_or(|(n, most)| n <= most))
     }
     all.retain(|tried| within([&tried.block, &sizes.block]) && within([&tried.grid, &sizes.grid]));
+    if let Some(limit) = kernel.form.limit {
+        if let BlockLimit::Exactly(demanded) = limit {
+            let block = demanded.map(|n| Some(u64::from(n)));
+            all.iter_mut().for_each(|tried| tried.block = block);
+            all.dedup();
+        }
+        all.retain(|tried| limit.admits(tried.block.map(|n| n.unwrap_or(1))));
+    }
     let block: u64 = given.block.iter().flatten().product();
     if block <= 256 {
         let grid: u64 = given.grid.iter().flatten().product();
@@ -180,7 +188,8 @@ fn two_threads(
     end: Instant,
 ) -> Option<ExactLaunch> {
     let is_one = apart.together == Together::Thread;
-    if property != Property::Race || sizes.block.contains(&None) || is_one {
+    let is_open = sizes.block.contains(&None) || sizes.grid.contains(&None);
+    if property != Property::Race || is_open || is_one {
         return None;
     }
     let mut run = run(kernel.form, sizes, true).ok()?;

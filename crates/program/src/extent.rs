@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::points::Points;
-use crate::{Expr, Init, LocId, LocationKind, Op, Program, ThreadId};
+use crate::{Expr, Init, LocId, LocationKind, Op, Program, Space, ThreadId};
 
 /// At most so many micro-ops are gone through, in one thread and in all.
 const STEPS: usize = 20_000;
@@ -21,6 +21,11 @@ const FORKS: usize = 64;
 const FARTHEST: u64 = u32::MAX as u64;
 /// Objects lie so far apart that no index leads from one to the other.
 const APART: u32 = 40;
+/// Addresses of shared memory fit 32 bits (PTX ISA, Generic Addressing), and no object there has a
+/// megabyte.
+const SHARED_APART: u32 = 20;
+/// So many objects have addresses of 31 bits.
+const MOST_SHARED: usize = (1 << (31 - SHARED_APART)) - 1;
 
 /// How far accesses reach.
 #[derive(Clone, Debug, Default)]
@@ -36,10 +41,16 @@ pub fn extents(program: &Program) -> Extents {
     let points = Points::compute(program);
     let mut found = Extents::default();
     let mut left = ALL_STEPS;
+    let shared: Vec<LocId> = (0..program.locations.len() as u16)
+        .map(LocId)
+        .filter(|loc| is_shared(program, *loc))
+        .take(MOST_SHARED)
+        .collect();
     for thread in program.thread_ids() {
         let mut walk = Walk {
             program,
             points: &points,
+            shared: &shared,
             thread,
             steps: STEPS.min(left),
             forks: HashMap::new(),
@@ -55,9 +66,21 @@ pub fn extents(program: &Program) -> Extents {
 /// What registers hold, where that is known.
 type Registers = Vec<Option<i64>>;
 
+fn is_shared(program: &Program, loc: LocId) -> bool {
+    matches!(
+        program.location(loc).kind,
+        LocationKind::Object {
+            space: Space::Shared,
+            ..
+        }
+    )
+}
+
 struct Walk<'p> {
     program: &'p Program,
     points: &'p Points,
+    /// The objects whose addresses fit 32 bits.
+    shared: &'p [LocId],
     thread: ThreadId,
     steps: usize,
     forks: HashMap<usize, usize>,
@@ -66,8 +89,22 @@ struct Walk<'p> {
 }
 
 impl Walk<'_> {
-    fn base(loc: LocId) -> i64 {
-        (i64::from(loc.0) + 1) << APART
+    fn base(&self, loc: LocId) -> i64 {
+        match self.shared.binary_search(&loc) {
+            Ok(number) => (number as i64 + 1) << SHARED_APART,
+            Err(_) => (i64::from(loc.0) + 1) << APART,
+        }
+    }
+
+    /// The object at an address.
+    fn object_at(&self, address: i64) -> Option<LocId> {
+        match address >> APART {
+            0 => {
+                let number = usize::try_from((address >> SHARED_APART) - 1).ok()?;
+                self.shared.get(number).copied()
+            }
+            number => u16::try_from(number - 1).ok().map(LocId),
+        }
     }
 
     fn go(&mut self) {
@@ -80,7 +117,7 @@ impl Walk<'_> {
                 Init::Int(value) => Some(*value),
                 Init::Address { loc, index } => {
                     let offset = program.layout(program.object(*loc)).offset(*index);
-                    Some(Self::base(program.object(*loc)) + offset)
+                    Some(self.base(program.object(*loc)) + offset)
                 }
                 Init::Unknown => None,
             })
@@ -123,7 +160,7 @@ impl Walk<'_> {
     fn value(&self, e: &Expr, held: &Registers) -> Option<i64> {
         e.value(&|leaf| match leaf {
             Expr::Reg(reg) => held.get(usize::from(reg.0)).copied().flatten(),
-            Expr::Address(loc) => Some(Self::base(self.program.object(*loc))),
+            Expr::Address(loc) => Some(self.base(self.program.object(*loc))),
             _ => None,
         })
     }
@@ -138,12 +175,12 @@ impl Walk<'_> {
             self.found.open.extend(all);
             return;
         };
-        let number = (address >> APART) - 1;
-        let object = u16::try_from(number).ok().map(LocId);
-        let known = object.filter(|loc| usize::from(loc.0) < self.program.locations.len());
+        let known = self
+            .object_at(address)
+            .filter(|loc| usize::from(loc.0) < self.program.locations.len());
         let Some(loc) = known else { return };
         if let LocationKind::Object { .. } = self.program.location(loc).kind {
-            let offset = (address - Self::base(loc)) as u64;
+            let offset = (address - self.base(loc)) as u64;
             if offset > FARTHEST {
                 return;
             }

@@ -15,11 +15,14 @@
 //!   stand-in agrees with them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::litmus::Observable;
 use crate::memory::{CellId, Memory};
 use crate::points::{Points, Targets};
-use crate::{BinOp, Expr, Instr, LocId, Op, Program, RegId, ThreadId, Update, live_registers};
+use crate::{
+    BinOp, Expr, Instr, LocId, Op, Program, RegId, Scope, ThreadId, Update, live_registers,
+};
 
 /// A micro-op, given by its thread and its index there.
 pub type Site = (ThreadId, usize);
@@ -97,6 +100,8 @@ struct CodeFacts<'a> {
     written: Targets,
     /// By thread: registers on which an address or a branch may depend.
     deciding: Vec<BTreeSet<RegId>>,
+    /// By the kind of a group in which lanes give values, and thread: the threads of its group.
+    mates: BTreeMap<Scope, Vec<Rc<[ThreadId]>>>,
 }
 
 impl<'a> CodeFacts<'a> {
@@ -138,12 +143,21 @@ impl<'a> CodeFacts<'a> {
             .copied()
             .collect();
         let deciding = program.thread_ids().map(|t| deciding(program, t)).collect();
+        let given = program.instrs().filter_map(|(_, _, instr)| match instr.op {
+            Op::Give { among, .. } => Some(among),
+            _ => None,
+        });
+        let scopes: BTreeSet<Scope> = given.collect();
+        let mates = scopes
+            .into_iter()
+            .map(|scope| (scope, mates(program, scope)));
         CodeFacts {
             program,
             memory: Memory::new(program),
             objects,
             written,
             deciding,
+            mates: mates.collect(),
         }
     }
 
@@ -195,6 +209,24 @@ impl<'a> CodeFacts<'a> {
             _ => None,
         }
     }
+}
+
+/// For each thread, the threads of its group, in order.
+fn mates(program: &Program, scope: Scope) -> Vec<Rc<[ThreadId]>> {
+    let mut all: Vec<Option<Rc<[ThreadId]>>> = vec![None; program.threads.len()];
+    for t in program.thread_ids() {
+        if all[usize::from(t.0)].is_some() {
+            continue;
+        }
+        let group: Rc<[ThreadId]> = program
+            .thread_ids()
+            .filter(|other| program.same_group(t, *other, scope))
+            .collect();
+        for mate in group.iter() {
+            all[usize::from(mate.0)] = Some(group.clone());
+        }
+    }
+    all.into_iter().flatten().collect()
 }
 
 /// The registers of a thread on which an address or a branch may depend.
@@ -445,7 +477,7 @@ impl Unknowns {
         let steered = self.steers(op, in_memory, &of);
         let read = match op {
             Op::Assign { value, .. } => of(value),
-            Op::Take { lane, .. } => self.taken(code.program, here, *lane),
+            Op::Take { lane, .. } => self.taken(code, here, *lane),
             _ => in_memory,
         };
         let written = match op {
@@ -491,7 +523,8 @@ impl Unknowns {
     /// The origin of an unknown value that a thread may receive from a lane of its group. That lane
     /// gave the value at the same instruction. If that lane's thread does not contain the
     /// instruction, the value may come from any of its `Give`s.
-    fn taken(&self, program: &Program, (t, at): Site, lane: u8) -> Option<Site> {
+    fn taken(&self, facts: &CodeFacts<'_>, (t, at): Site, lane: u8) -> Option<Site> {
+        let program = facts.program;
         let gives = |t: ThreadId| {
             let code = program.thread(t).code.iter().enumerate();
             code.filter(|(_, instr)| matches!(instr.op, Op::Give { .. }))
@@ -500,19 +533,12 @@ impl Unknowns {
         let (own, Op::Give { among, .. }) = (Some(met.span), &met.op) else {
             return None;
         };
-        let place = &program.thread(t).place;
-        program
-            .thread_ids()
-            .filter(|other| {
-                program.thread(*other).place.same(place, *among)
-                    && program.seat(*other, *among).rank == u32::from(lane)
-            })
-            .find_map(|other| {
-                let same = gives(other).any(|(_, instr)| Some(instr.span) == own);
-                let met = gives(other).filter(|(_, instr)| !same || Some(instr.span) == own);
-                met.filter_map(|(give, _)| self.given.get(&(other, give)).copied())
-                    .next()
-            })
+        let mates = &facts.mates[among][usize::from(t.0)];
+        let other = *mates.get(usize::from(lane))?;
+        let same = gives(other).any(|(_, instr)| Some(instr.span) == own);
+        let met = gives(other).filter(|(_, instr)| !same || Some(instr.span) == own);
+        met.filter_map(|(give, _)| self.given.get(&(other, give)).copied())
+            .next()
     }
 
     /// Whether control or memory access depends on an unknown value here: the branch taken, the

@@ -22,24 +22,24 @@ pub(super) struct Demand {
 
 /// Whether blocks of these sizes break a limit.
 pub(super) fn broken(limit: &BlockLimit, sizes: [u64; 3]) -> Option<Demand> {
-    match limit {
-        BlockLimit::AtMost(most) if sizes.iter().product::<u64>() > u64::from(*most) => {
-            Some(Demand {
-                demand: format!("takes at most {most} (`__launch_bounds__`)"),
-                source: "CUDA C++ Programming Guide, Launch Bounds",
-                help: format!("launch it with blocks of {most}, or less"),
-            })
-        }
-        BlockLimit::Exactly(demanded) if demanded.map(u64::from) != sizes => {
+    if limit.admits(sizes) {
+        return None;
+    }
+    Some(match limit {
+        BlockLimit::AtMost(most) => Demand {
+            demand: format!("takes at most {most} (`__launch_bounds__`)"),
+            source: "CUDA C++ Programming Guide, Launch Bounds",
+            help: format!("launch it with blocks of {most}, or less"),
+        },
+        BlockLimit::Exactly(demanded) => {
             let demanded = demanded.map(|n| n.to_string()).join(", ");
-            Some(Demand {
+            Demand {
                 demand: format!("takes exactly {demanded} (`reqd_work_group_size`)"),
                 source: "OpenCL C, Optional Attribute Qualifiers",
                 help: format!("launch it with blocks of {demanded}"),
-            })
+            }
         }
-        _ => None,
-    }
+    })
 }
 
 /// Reports a launch whose blocks break the limit that the code of its kernel states.

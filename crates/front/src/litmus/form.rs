@@ -13,6 +13,7 @@ use super::read::is_litmus;
 use super::reading::Reading;
 pub use super::reading::{Form, Launch};
 use super::{source, toml};
+pub use crate::isa::clike::BlockLimit;
 
 /// Reads the kernels of a file; none, where its tests are lists of threads or host programs.
 ///

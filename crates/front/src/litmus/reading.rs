@@ -3,6 +3,7 @@
 //! # Invariants
 //! - The code of a [`Form`] is that of two threads whose places differ in every coordinate.
 
+use crate::isa::clike::BlockLimit;
 use diag::Span;
 use program::litmus::LitmusTest;
 use program::{Init, NdRange, WorkItem};
@@ -20,6 +21,8 @@ pub struct Form {
     pub arguments: Vec<String>,
     /// The file's assumption about the launch and the arguments, and its place.
     pub assume: Option<(String, Span)>,
+    /// The blocks that the kernel demands, in a source file.
+    pub limit: Option<BlockLimit>,
 }
 
 /// Another launch of a kernel than the one that its file gives.
@@ -84,5 +87,6 @@ pub(super) fn of_two(
         warp,
         arguments,
         assume,
+        limit: None,
     })
 }

@@ -220,7 +220,9 @@ impl<B: Backend> RandomRun<'_, '_, B> {
                 },
                 None => {
                     // Random choices found no way on; checks whether there is one.
-                    let mut all = successors(machine, &self.state)?;
+                    let Some(mut all) = successors(machine, &self.state, clock)? else {
+                        return Ok(RunEnd::Limit("did not end within the time".into(), false));
+                    };
                     if all.is_empty() {
                         return Ok(RunEnd::Stuck);
                     }
@@ -314,14 +316,18 @@ impl<B: Backend> RandomRun<'_, '_, B> {
     }
 }
 
-/// All successors of a state, with the events of each step.
+/// All successors of a state, with the events of each step; `None` if the time is over before.
 #[allow(clippy::type_complexity)] // one triple, used once
 fn successors<B: Backend>(
     machine: &Machine<'_, B>,
     state: &MachineState<B>,
-) -> Result<Vec<(ScheduleStep, MachineState<B>, Vec<RunEvent>)>, String> {
+    clock: &TimeLimit,
+) -> Result<Option<Vec<(ScheduleStep, MachineState<B>, Vec<RunEvent>)>>, String> {
     let mut all = Vec::new();
     for action in machine.actions(state) {
+        if clock.is_past() {
+            return Ok(None);
+        }
         for (answers, result, events) in machine.ways(state, action) {
             match result {
                 Ok(next) => all.push((ScheduleStep::new(action, answers), next, events)),
@@ -335,5 +341,5 @@ fn successors<B: Backend>(
             }
         }
     }
-    Ok(all)
+    Ok(Some(all))
 }

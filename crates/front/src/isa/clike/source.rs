@@ -48,13 +48,23 @@ pub struct KernelHead {
     pub traits: Traits,
 }
 
-/// The threads in a block that a kernel demands.
-#[derive(Clone, Debug)]
+/// The threads in a block that a kernel demands: a launch of other blocks fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockLimit {
-    /// At most this number (`__launch_bounds__`).
+    /// At most this number (`__launch_bounds__`, `.maxntid`).
     AtMost(u32),
-    /// Exactly these sizes (`reqd_work_group_size`).
+    /// Exactly these sizes (`reqd_work_group_size`, `.reqntid`).
     Exactly([u32; 3]),
+}
+
+impl BlockLimit {
+    /// Whether a launch may have blocks of these sizes.
+    pub fn admits(self, block: [u64; 3]) -> bool {
+        match self {
+            BlockLimit::AtMost(most) => block.iter().product::<u64>() <= u64::from(most),
+            BlockLimit::Exactly(sizes) => block == sizes.map(u64::from),
+        }
+    }
 }
 
 /// A parameter of a kernel.

@@ -376,6 +376,8 @@ impl Binder<'_> {
             }
             (Value::Number(number, _), None) => Ok((None, *number)),
             (Value::Number(0, _), Some(_)) => Ok((None, 0)),
+            // A module does not say which parameters of 64 bits are pointers.
+            (Value::Number(number, _), Some(of)) if of == super::ptx::BYTES => Ok((None, *number)),
             (Value::Number(..), Some(_)) => {
                 let message = format!("`{name}` is a pointer, and this is a number");
                 Err(wrong(

@@ -429,6 +429,7 @@ pub(in crate::litmus) fn form(
     }
     let (mut form, _) = kernel.read_by(&bound, &launch.kernel, &sink, &form_made)?;
     form.test.name.clone_from(&launch.kernel);
+    form.limit = kernel.head.limit;
     Ok(Some(form))
 }
 
@@ -808,7 +809,10 @@ impl SourceKernel {
         };
         match given {
             Some(given) => {
-                if let Some(d) = misfit(head, &bound.block, given) {
+                // The reader of modules reports the directive that a launch does not fit.
+                if let KernelCode::C(..) = self.code
+                    && let Some(d) = misfit(head, &bound.block, given)
+                {
                     return Err(vec![d]);
                 }
                 bind(&mut bound, head, given)?;

@@ -72,25 +72,39 @@ pub(super) fn head(source: &Source, kernel: &Kernel, span: Span) -> KernelHead {
         .into_iter()
         .map(|name| (name, BYTES.to_owned()))
         .collect();
-    head.cluster = kernel
-        .demands(".reqnctapercluster")
-        .map(|sizes| [0, 1, 2].map(|d| sizes.get(d).copied().unwrap_or(1)));
-    let block = |directive| kernel.demands(directive);
-    head.limit = match (block(".reqntid"), block(".maxntid")) {
-        (Some(sizes), _) => {
-            let sizes = [0, 1, 2].map(|d| sizes.get(d).copied().unwrap_or(1));
-            Some(BlockLimit::Exactly(sizes))
-        }
-        (None, Some(sizes)) => Some(BlockLimit::AtMost(sizes.iter().product())),
-        _ => None,
-    };
+    head.cluster = kernel.demands(".reqnctapercluster").map(sides);
+    head.limit = limit(kernel);
     head.traits = traits(source, kernel);
     head
 }
 
+/// The block that a kernel demands, or its largest one.
+fn limit(kernel: &Kernel) -> Option<BlockLimit> {
+    let exactly = kernel
+        .demands(".reqntid")
+        .map(sides)
+        .map(BlockLimit::Exactly);
+    let most = kernel
+        .demands(".maxntid")
+        .map(|sizes| sizes.iter().product());
+    exactly.or(most.map(BlockLimit::AtMost))
+}
+
+/// Sizes in all three dimensions.
+fn sides(sizes: &[u32]) -> [u32; 3] {
+    [0, 1, 2].map(|d| sizes.get(d).copied().unwrap_or(1))
+}
+
+/// Whether a text has words that begin so: `red.` is no part of `shared.`.
+fn has_word(text: &str, start: &str) -> bool {
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = text.match_indices(start);
+    found.any(|(at, _)| !start.starts_with(is_inside) || !text[..at].ends_with(is_inside))
+}
+
 fn traits(source: &Source, kernel: &Kernel) -> Traits {
     let text = source.text_of(kernel);
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let has = |words: &[&str]| words.iter().any(|word| has_word(&text, word));
     let lanes = [
         "shfl.",
         "vote.",

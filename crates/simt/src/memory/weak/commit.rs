@@ -10,7 +10,7 @@ use super::view::{ViewKey, WriteSet, WriteView};
 use super::write::{PatternHead, ReadOrigin, Write};
 use super::{Weak, WeakContents};
 use crate::code::{Access, AccessPlace, Code};
-use crate::memory::{Age, At, Context, MemoryAccess};
+use crate::memory::{Age, At, Context, MemoryAccess, NewValue};
 use crate::record::{RunEvent, WriteId};
 use crate::set::bits;
 use crate::{Result, StepHalt};
@@ -137,14 +137,51 @@ impl Weak {
         self.rules.hidden && m.locations[place.loc].get(slot).co_after & known & !(1 << slot) != 0
     }
 
-    /// Performs the read half; `bound` is the write to which an early bind tied it. Returns the
-    /// write that it reads.
+    /// The writes that a read-modify-write cannot follow: another one that is morally strong with
+    /// it follows them already. Coherence orders the two, and the later one would come between the
+    /// source and the write of the earlier one (Atomicity).
+    pub(super) fn taken(
+        &self,
+        m: &WeakContents,
+        code: &Code,
+        read: MemoryAccess,
+        write: MemoryAccess,
+        new: NewValue<'_>,
+    ) -> WriteSet {
+        let rules = &self.rules;
+        if !(rules.atomicity && rules.strong_order && rules.observation && rules.after_known) {
+            return 0;
+        }
+        let location = &m.locations[read.place.loc];
+        let mut taken = 0;
+        for (slot, other) in location.live() {
+            let ReadOrigin::From(source, _) = other.origin else {
+                continue;
+            };
+            let source = usize::from(source);
+            let from = location.get(source);
+            let is_before = from.thread().is_none() || Self::strong_with(code, from, read);
+            if other.committed
+                && from.co_after >> slot & 1 != 0
+                && is_before
+                && Self::coherent_with(code, other, write)
+                && new(from.value).is_some()
+            {
+                taken |= 1 << source;
+            }
+        }
+        taken
+    }
+
+    /// Performs the read half; `bound` is the write to which an early bind tied it, and `taken` are
+    /// writes that it cannot read. Returns the write that it reads.
     pub(super) fn read(
         &self,
         cx: &mut Context<'_>,
         m: &mut WeakContents,
         t: MemoryAccess,
         bound: Option<usize>,
+        taken: WriteSet,
     ) -> Result<usize> {
         let (code, MemoryAccess { at, place, access }) = (cx.code, t);
         let known = Self::applying(m, code, t, Some(false));
@@ -159,6 +196,7 @@ impl Weak {
                         && w.proxy == access.proxy
                 };
                 let live = m.locations[place.loc].live();
+                let live = live.filter(|(i, _)| taken >> i & 1 == 0);
                 let candidates =
                     live.filter(|(i, w)| !later(w) && !self.hides(m, place, *i, known));
                 cx.pick(&candidates.map(|(i, _)| i).collect::<Vec<_>>())?

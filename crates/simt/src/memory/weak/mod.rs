@@ -260,7 +260,7 @@ impl Backend for Weak {
 
     fn load(&self, cx: &mut Context<'_>, m: &mut WeakContents, t: MemoryAccess) -> Result<i64> {
         let bound = m.early.take(t.at).and_then(|b| b.read);
-        let slot = self.read(cx, m, t, bound)?;
+        let slot = self.read(cx, m, t, bound, 0)?;
         let write = m.locations[t.place.loc].get(slot);
         cx.ages(
             write.co_after != 0,
@@ -301,7 +301,8 @@ impl Backend for Weak {
         new: NewValue<'_>,
     ) -> Result<i64> {
         let bind = m.early.take(read.at);
-        let source = self.read(cx, m, read, bind.as_ref().and_then(|b| b.read))?;
+        let taken = self.taken(m, cx.code, read, write, new);
+        let source = self.read(cx, m, read, bind.as_ref().and_then(|b| b.read), taken)?;
         let from = m.locations[read.place.loc].get(source);
         let old = from.value;
         cx.ages(from.co_after != 0, Age::Old);

@@ -87,7 +87,7 @@ impl Weak {
     ) -> Result<Vec<i64>> {
         let mut sources = Vec::with_capacity(reads.len());
         for t in reads {
-            let slot = self.read(cx, m, *t, None)?;
+            let slot = self.read(cx, m, *t, None, 0)?;
             let overwritten = m.locations[t.place.loc].get(slot).co_after != 0;
             let weak = !t.access.strong && writes.is_empty();
             cx.ages(overwritten, if weak { Age::Stale } else { Age::Old });
