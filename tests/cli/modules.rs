@@ -468,3 +468,58 @@ fn imports_are_written_as_a_whole() {
     names.sort();
     assert_eq!(names, ["k.ptx", "old.toml"]);
 }
+
+/// A kernel as compilers of Triton print it: blocks of a demanded size, whose number is masked;
+/// shared memory of unsaid length, with addresses of 32 bits; and pointers that it does not use.
+fn tile(block: &str, barrier: &str) -> String {
+    format!(
+        "{HEAD}.extern .shared .align 16 .b8 pool[];\n.visible .entry tile(.param .u64 a, .param \
+         .u64 b, .param .u64 scratch)\n{block}\n{{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n\
+         ld.param.b64 %rd1, [a];\nld.param.b64 %rd2, [b];\nmov.u32 %r1, %tid.x;\n\
+         and.b32 %r2, %r1, 63;\nmov.u32 %r3, %ctaid.x;\nshl.b32 %r4, %r3, 6;\n\
+         or.b32 %r4, %r4, %r2;\nmad.wide.u32 %rd3, %r4, 4, %rd1;\n\
+         ld.global.b32 %r5, [%rd3];\nmov.b32 %r6, pool;\nshl.b32 %r7, %r2, 2;\n\
+         add.s32 %r8, %r6, %r7;\nst.shared.b32 [%r8], %r5;\n{barrier}\n\
+         xor.b32 %r7, %r7, 4;\nadd.s32 %r8, %r6, %r7;\nld.shared.b32 %r5, [%r8];\n\
+         mad.wide.u32 %rd4, %r4, 4, %rd2;\nst.global.b32 [%rd4], %r5;\nret;\n}}\n"
+    )
+}
+
+#[test]
+fn a_chosen_launch_has_the_blocks_and_the_memory_that_a_kernel_demands() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let check = |text: &str, arguments: &[&str]| {
+        fs::write(folder.path().join("tile.ptx"), text).expect("writable");
+        fencepost(
+            folder.path(),
+            &[&["check", "--no-cache", "tile.ptx"], arguments].concat(),
+        )
+    };
+    let right = tile(".reqntid 64", "bar.sync 0;");
+    let said = check(&right, &[]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    // A word for each thread of a block.
+    assert!(said.out.contains("tile<<<2, 64, 256>>>("), "{}", said.out);
+    // All launches have such blocks.
+    assert!(said.out.contains("for every launch"), "{}", said.out);
+    assert!(said.out.contains("as the kernel demands"), "{}", said.out);
+    let chosen = said
+        .out
+        .lines()
+        .find_map(|l| l.strip_prefix("launch chosen: "));
+    let again = check(&right, &["--launch", chosen.expect("a launch")]);
+    assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
+    let without = check(&tile(".reqntid 64", ""), &[]);
+    assert!(without.out.contains("1 racy"), "{}", without.out);
+    // Threads 0 and 64 of a larger block access one word.
+    for (block, launch) in [("", "--launch=any"), (".maxntid 65", "--launch=any")] {
+        let said = check(&tile(block, "bar.sync 0;"), &[launch, "--property", "race"]);
+        assert!(!said.out.contains("race-free"), "{block}: {}", said.out);
+    }
+    let most = check(&tile(".maxntid 64", "bar.sync 0;"), &["--launch=any"]);
+    assert!(
+        most.out.contains("blocks of at most 64 threads"),
+        "{}",
+        most.out
+    );
+}

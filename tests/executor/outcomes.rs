@@ -1173,3 +1173,19 @@ fn runs_that_time_does_not_suffice_for_are_not_called_judged() {
     assert_eq!(judged(None), (1, false));
     assert_eq!(judged(Some(Duration::ZERO)), (0, true));
 }
+
+/// One atomic alone can follow another. A run that draws what an atomic reads has no other choice
+/// left, however many threads add to one word.
+#[test]
+fn atomics_of_one_word_follow_each_other_at_once() {
+    let test = read(
+        "name = 'T'\ncondition = 'x == 100'\nmemory = { x = { type = 'u32' } }\n[kernel]\n\
+         block = 100\ncode = 'red.relaxed.gpu.add.u32 x, 1'\n",
+    );
+    let options = RunOptions {
+        timeout: Some(Duration::from_secs(20)),
+        ..options(MachineMemory::Weak, Early::None)
+    };
+    let seen = observe(&test, &options, Schedule::Random { runs: 1, seed: 3 }).expect("runs");
+    assert_eq!((seen.ended.finished, seen.steps), (1, 100));
+}
