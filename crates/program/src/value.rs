@@ -52,6 +52,24 @@ impl BinOp {
         )
     }
 
+    /// Whether its operands may be swapped.
+    pub fn is_symmetric(self) -> bool {
+        match self {
+            BinOp::Float(op, _) => matches!(
+                op,
+                FloatOp::Add(_)
+                    | FloatOp::AddFlush
+                    | FloatOp::Mul(_)
+                    | FloatOp::Min
+                    | FloatOp::Max
+                    | FloatOp::Equal
+                    | FloatOp::Unordered
+            ),
+            BinOp::Mul => true,
+            other => other.is_free_of_order(),
+        }
+    }
+
     /// Whether it divides by its second operand.
     pub fn divides(self) -> bool {
         matches!(self, BinOp::Div | BinOp::Rem)

@@ -8,7 +8,8 @@
 //! - Terms and conditions are created bottom-up; an id refers to smaller ids only.
 //! - Every typed operation wraps its term to the type; a [`Term::Read`] is wrapped to the type of
 //!   its access.
-//! - Atoms are canonical: comparisons are `==`, `<` only; operands of `==` are sorted.
+//! - Atoms are canonical: comparisons are `==`, `<` only; operands of `==` are sorted. Operands of
+//!   symmetric operations are sorted and have no conversions, unless one is a constant.
 //! - A watched pool gives up in an operation that finds it too large or too late. The results of
 //!   that operation and of all later ones are then meaningless, and [`TermPool::given_up`] returns
 //!   the reason.
@@ -108,6 +109,8 @@ pub struct TermPool {
     cmp_memo: FxHashMap<CondAtom, Cond>,
     /// By term: its nesting depth.
     depths: Vec<u32>,
+    /// The number of unknown results.
+    made: i64,
     choices: u32,
     watch: Option<Watch>,
 }
@@ -287,6 +290,9 @@ impl TermPool {
     /// An operation in type `ty`. Folds constants, and results that are constant for any operands
     /// (`x ^ x`, `x * 0`), so that a value carries only real dependencies.
     pub fn bin(&mut self, op: BinOp, ty: Ty, a: TermId, b: TermId) -> TermId {
+        if op == BinOp::Unknown {
+            return self.unknown(ty, a, b);
+        }
         let (ca, cb) = (self.as_const(a), self.as_const(b));
         if let (Some(x), Some(y)) = (ca, cb) {
             return self.constant(op.apply(ty, x, y));
@@ -358,7 +364,29 @@ impl TermPool {
             self.bin_memo.insert((op, ty, a, b), result);
             return result;
         }
+        // Lanes that exchange values add the same ones in another order.
+        let (mut a, mut b) = (a, b);
+        if op.is_symmetric() && ca.is_none() && cb.is_none() {
+            let [x, y] = [a, b].map(|t| self.uncast(ty, t));
+            (a, b) = (x.min(y), x.max(y));
+        }
         self.intern(Term::Bin(op, ty, a, b), Some(ty))
+    }
+
+    /// An operand of an operation in type `ty`, without a conversion that keeps the bits of `ty`.
+    fn uncast(&self, ty: Ty, operand: TermId) -> TermId {
+        match self.term(operand) {
+            Term::Cast(kept, of) if kept.bits >= ty.bits => of,
+            _ => operand,
+        }
+    }
+
+    /// An unknown result of its operands: a term of its own, as another one may differ.
+    fn unknown(&mut self, ty: Ty, a: TermId, b: TermId) -> TermId {
+        self.made += 1;
+        let number = self.constant(self.made);
+        let b = self.intern(Term::Bin(BinOp::Unknown, ty, b, number), Some(ty));
+        self.intern(Term::Bin(BinOp::Unknown, ty, a, b), Some(ty))
     }
 
     /// A fused product and sum in floating point.

@@ -130,9 +130,10 @@ impl<'a> Session<'a> {
                 .thread
                 .is_some_and(|t| facts.unwritten.unknowns.writes((t, event.instr)))
         });
-        let mut benign = !unknown
-            .map(|e| spots(&facts.sk, e, e)[0])
-            .any(|spot| at.contains(&spot));
+        let mut benign = !rivals.rest_on_values(at)
+            || !unknown
+                .map(|e| spots(&facts.sk, e, e)[0])
+                .any(|spot| at.contains(&spot));
         for &differ in rivals.differ(at) {
             let query = Query {
                 flags: None,

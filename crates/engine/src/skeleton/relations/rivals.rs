@@ -4,10 +4,10 @@
 //! # Invariants
 //! - Two writes without an entry store the same value in every execution in which both go to one
 //!   place.
-//! - A value that is given up, or cannot be worked out, differs from any other; so do accesses to
-//!   different bytes.
+//! - A value that is given up, or cannot be worked out, differs from any other that is not computed
+//!   from the same reads in the same way. Accesses to different bytes differ, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::base::location;
 use crate::skeleton::values::domain::Domains;
@@ -22,10 +22,14 @@ pub type Spot = (u32, u32);
 /// all would be large.
 const TOGETHER: usize = 32;
 
-/// By the text positions of two writes, the earlier one first: conditions under which they store
-/// different values at one place.
+/// Writes of several threads to one place, by their text positions, the earlier one first.
 #[derive(Clone, Debug, Default)]
-pub struct Rivals(BTreeMap<[Spot; 2], Vec<Cond>>);
+pub struct Rivals {
+    /// Conditions under which two writes store different values.
+    differ: BTreeMap<[Spot; 2], Vec<Cond>>,
+    /// Pairs of which it takes the values to know whether they differ.
+    by_value: BTreeSet<[Spot; 2]>,
+}
 
 impl Rivals {
     /// Finds all such writes.
@@ -37,6 +41,7 @@ impl Rivals {
             .map(|(i, j)| (i, j, Cond::TRUE))
             .collect();
         let mut all: BTreeMap<[Spot; 2], Vec<Cond>> = BTreeMap::new();
+        let mut by_value = BTreeSet::new();
         // By text positions: pairs of writes that always execute at one place, and store the same
         // value unless a condition is recorded.
         let mut alike: BTreeMap<[Spot; 2], BTreeMap<usize, usize>> = BTreeMap::new();
@@ -52,9 +57,16 @@ impl Rivals {
             }
             let (ty, same_bytes) = (a.ty, (a.part, a.parts) == (b.part, b.parts));
             let (guards, values) = ([a.guard, b.guard], a.value.zip(b.value));
+            // One term has one value, whether it can be worked out or not.
+            let is_same = values.is_some_and(|(x, y)| x == y)
+                && [i, j].iter().all(|e| !sk.given_up.contains(e));
+            if same_bytes && is_same {
+                continue;
+            }
             let both = sk.pool.and(guards[0], guards[1]);
             let both = sk.pool.and(both, here);
             let places = spots(sk, i, j);
+            by_value.insert(places);
             let known = same_bytes
                 && is_known(domains, unknowns, sk, i)
                 && is_known(domains, unknowns, sk, j);
@@ -76,8 +88,9 @@ impl Rivals {
                 all.entry(places).or_default().push(cond);
             }
         }
-        Rivals(
-            all.into_iter()
+        Rivals {
+            differ: all
+                .into_iter()
                 .map(|(at, conds)| {
                     (
                         at,
@@ -92,13 +105,19 @@ impl Rivals {
                     )
                 })
                 .collect(),
-        )
+            by_value,
+        }
     }
 
     /// The conditions under which writes at these positions store different values: any of them
     /// suffices.
     pub fn differ(&self, places: [Spot; 2]) -> &[Cond] {
-        self.0.get(&places).map_or(&[], Vec::as_slice)
+        self.differ.get(&places).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether writes at these positions are known to store one value only if their values are.
+    pub fn rest_on_values(&self, places: [Spot; 2]) -> bool {
+        self.by_value.contains(&places)
     }
 }
 

@@ -64,11 +64,17 @@ pub(crate) fn cut(
             LocationKind::Alias { .. } => 0,
         };
         let layout = program.layout(*object);
-        let starts: HashMap<i64, u32> = (0..count)
-            .map(|cell| (layout.offset(cell), layout.field(cell).ty.bytes()))
-            .collect();
+        let mut starts = vec![0; layout.bytes(count as usize) as usize];
+        for cell in 0..count {
+            starts[layout.offset(cell) as usize] = layout.field(cell).ty.bytes();
+        }
+        // Threads often make the same accesses.
+        let mut counts: HashMap<(u32, &[i64]), Option<u8>> = HashMap::new();
         for access in accesses {
-            match counted(&starts, access) {
+            let count = counts
+                .entry((access.size, &access.places))
+                .or_insert_with(|| counted(&starts, access));
+            match *count {
                 Some(n) if cells.insert(access.at, n).is_none_or(|other| other == n) => {}
                 found => refuse(program, *object, access, found.is_some(), sink),
             }
@@ -361,13 +367,17 @@ fn marked(program: &mut Program, object: LocId, accesses: &[RegisterAccess]) {
 }
 
 /// The number of cells that an access covers, if it is the same at all places where it covers whole
-/// cells. `cells` maps the offset of each cell to its size.
-fn counted(cells: &HashMap<i64, u32>, access: &RegisterAccess) -> Option<u8> {
+/// cells. `cells` has the size of the cell that begins at each byte, or 0.
+fn counted(cells: &[u32], access: &RegisterAccess) -> Option<u8> {
+    let size_at = |byte: i64| {
+        let at = usize::try_from(byte).ok()?;
+        cells.get(at).copied().filter(|size| *size > 0)
+    };
     let mut counts = access.places.iter().filter_map(|place: &i64| {
-        let size = *cells.get(place)?;
+        let size = size_at(*place)?;
         let n = (access.size.is_multiple_of(size)).then_some(access.size / size)?;
         (0..n)
-            .all(|k| cells.get(&(place + i64::from(k * size))) == Some(&size))
+            .all(|k| size_at(place + i64::from(k * size)) == Some(size))
             .then_some(n as u8)
     });
     // An access without any place faults.
