@@ -278,6 +278,9 @@ impl TermPool {
                 if let Some(&known) = self.cast_memo.get(&(ty, a)) {
                     return known;
                 }
+                if self.tick() {
+                    return a;
+                }
                 let (x, y) = (self.cast(ty, x), self.cast(ty, y));
                 let result = self.ite(c, x, y);
                 self.cast_memo.insert((ty, a), result);
@@ -358,6 +361,9 @@ impl TermPool {
         if let Some((c, ways)) = of_choice {
             if let Some(&known) = self.bin_memo.get(&(op, ty, a, b)) {
                 return known;
+            }
+            if self.tick() {
+                return a;
             }
             let [x, y] = ways.map(|(a, b)| self.bin(op, ty, a, b));
             let result = self.ite(c, x, y);
@@ -807,6 +813,22 @@ mod tests {
         let c = p.fresh_choice();
         let flag = p.truth(c);
         assert_eq!(p.non_zero(flag), c);
+    }
+
+    #[test]
+    fn operations_on_choices_are_watched() {
+        const MANY: i64 = 1_500;
+        let mut pool = TermPool::watched(None);
+        let mut chosen = pool.constant(0);
+        for n in 1..MANY {
+            let (choice, other) = (pool.fresh_choice(), pool.constant(n));
+            chosen = pool.ite(choice, chosen, other);
+        }
+        for n in 1..MANY {
+            let constant = pool.constant(MANY * n);
+            pool.bin(BinOp::Add, Ty::WORD, chosen, constant);
+        }
+        assert_eq!(pool.given_up(), Err(Reason::TooManyParts(MAX_POOL)));
     }
 
     #[test]
