@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Gets libz3, the Z3 solver's library, from the pinned `z3-solver` wheel.
+"""Gets libz3, the Z3 solver's library, and the program `z3` from the pinned `z3-solver` wheel.
 
     python3 tools/get_z3.py DEST [--system linux|macos] [--machine x86_64|aarch64] [--wheel FILE]
 
-Afterwards DEST holds libz3 under each name that a linker or a loader asks for, and a file VERSION.
+Afterwards DEST holds libz3 under each name that a linker or a loader asks for, `z3`, and a file VERSION.
+Builds link the library; tests of builds without it run the program.
 
 What always holds:
 - Nothing is unpacked from a wheel whose SHA-256 is not listed below.
@@ -110,7 +111,7 @@ def put(folder, name, data):
     descriptor, path = tempfile.mkstemp(prefix=".new-", dir=folder)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
-    os.chmod(path, 0o755 if name.startswith("libz3") else 0o644)
+    os.chmod(path, 0o755 if "z3" in name else 0o644)
     os.utime(path, (MODIFIED, MODIFIED))
     os.replace(path, os.path.join(folder, name))
 
@@ -126,6 +127,8 @@ def unpack(wheel, system, dest):
             if folder == "z3/lib" and name.startswith("libz3.") and ending in name:
                 put(dest, name, archive.read(entry))
                 found += 1
+            elif folder.endswith(".data/data/bin") and name == "z3":
+                put(dest, name, archive.read(entry))
     if found == 0:
         raise Problem("%s holds no libz3%s" % (wheel, ending))
     put(dest, "VERSION", (VERSION + "\n").encode("ascii"))

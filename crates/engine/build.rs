@@ -91,8 +91,12 @@ fn find(system: &str) -> Result<PathBuf, String> {
         folder.join("VERSION").display()
     );
     let have = fs::read_to_string(folder.join("VERSION")).unwrap_or_default();
-    if have.trim() != VERSION || libraries(&folder, system).is_empty() {
+    let is_there = have.trim() == VERSION && !libraries(&folder, system).is_empty();
+    if !is_there {
         fetch(&script, &folder, system)?;
+    } else if !folder.join("z3").is_file() {
+        // Folders of earlier builds have no program, and only tests need it.
+        let _ = fetch(&script, &folder, system);
     }
     Ok(folder)
 }

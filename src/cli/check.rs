@@ -40,7 +40,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     run.settings.explain_unmet = true;
     run.settings.deny_undefined = args.deny == Some(Deny::Undefined);
     run.settings.deny_race = args.deny == Some(Deny::Race);
-    run.settings.every_launch = parametric::solver::IS_THERE;
+    run.settings.every_launch = parametric::solver::is_there();
     let pictures = args.pictures;
     let formats = args
         .question
@@ -86,6 +86,13 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
             files
         }
     };
+    let mut tests = files.iter().flat_map(|file| &file.tests);
+    if !parametric::solver::is_there() && tests.any(|test| test.launch.is_some()) {
+        terminal.remark(
+            "note: the answers are for the launch that they name; a proof for every launch needs \
+            the program `z3`: `pip install z3-solver`, or name it in FENCEPOST_Z3",
+        );
+    }
     if args.question.models.is_empty() {
         run.of_runs = files
             .iter()
@@ -107,7 +114,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
             [] => test.launch.as_ref().is_some_and(|l| l.is_smaller),
             some => some.iter().any(|name| name == "divergence"),
         };
-        if barriers && test.launch.is_some() && parametric::solver::IS_THERE {
+        if barriers && test.launch.is_some() && parametric::solver::is_there() {
             all.push(plan::of_barriers(test));
         }
         all.retain(|q| {

@@ -40,7 +40,7 @@ impl LaunchRun {
     /// solver, or a question that is about one launch.
     pub(super) fn new(args: &CheckArgs) -> Result<Option<LaunchRun>, Box<Diagnostic>> {
         let launch = match args.sources.unknown() {
-            Some(_) if !parametric::solver::IS_THERE => return Err(Box::new(without_solver())),
+            Some(_) if !parametric::solver::is_there() => return Err(Box::new(without_solver())),
             Some(launch) => launch,
             None if is_too_large(args) => LaunchArg::Given,
             None => return Ok(None),
@@ -176,7 +176,7 @@ fn is_too_large(args: &CheckArgs) -> bool {
     let mut properties = args.property.iter();
     let asked =
         !args.property.is_empty() && properties.all(|name| OF_LAUNCHES.contains(&name.as_str()));
-    if !asked || !parametric::solver::IS_THERE || !args.question.models.is_empty() {
+    if !asked || !parametric::solver::is_there() || !args.question.models.is_empty() {
         return false;
     }
     let found = paths::discover_with(&args.paths, &args.question.kernels, &mut Vec::new());
@@ -254,7 +254,7 @@ fn kernels(
 fn without_solver() -> Diagnostic {
     Diagnostic::plain(
         "no-solver",
-        "`--launch` needs Z3, and this program was built without it".to_owned(),
+        "`--launch` needs the program `z3`, and there is none in PATH".to_owned(),
     )
-    .help("build it with `--features z3`, or leave `--launch` out")
+    .help("`pip install z3-solver` brings it; or name it in FENCEPOST_Z3, or leave `--launch` out")
 }

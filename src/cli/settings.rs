@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{EngineArg, MemoryArg, QuestionArgs};
+use super::args::{MemoryArg, QuestionArgs};
 use super::memory::{self, Size};
 use super::pool::{Pool, STACK_BYTES};
 use super::seams;
@@ -162,13 +162,6 @@ impl Settings {
                 let message = format!("two reports have the same file `{}`", file.display());
                 diagnostics.push(Diagnostic::plain("same-report", message));
             }
-        }
-        if args.engine == EngineArg::Symbolic && cfg!(not(feature = "z3")) {
-            diagnostics.push(
-                Diagnostic::plain("no-z3", "this program was built without Z3").help(
-                    "use `--engine sat` or `--engine enumerate`, or build with the feature `z3`",
-                ),
-            );
         }
         let (memory, wrong) = memory_limit(args);
         diagnostics.extend(wrong);

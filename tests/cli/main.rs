@@ -31,6 +31,7 @@ mod unknown;
 mod unwritten;
 mod vacuous;
 mod with;
+mod z3_program;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -538,10 +538,7 @@ impl Gap for States {
 /// The solver for an engine that answers alone; `None` if it needs no circuit.
 fn backend(engine: Engine) -> Result<Option<Backend>, Reason> {
     match engine {
-        #[cfg(feature = "z3")]
         Engine::Symbolic => Ok(Some(Backend::Z3)),
-        #[cfg(not(feature = "z3"))]
-        Engine::Symbolic => Err(Reason::Unsupported("built without Z3".into())),
         Engine::Sat | Engine::Auto | Engine::Both => Ok(Some(Backend::Sat)),
         Engine::Enumerate => Ok(None),
     }

@@ -22,9 +22,13 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Whether it calls Z3.
+    /// Whether it calls Z3. Without libz3 in the build, only the engine that is named after it does.
     pub fn asks_z3(self) -> bool {
-        cfg!(feature = "z3") && matches!(self, Engine::Symbolic | Engine::Both)
+        match self {
+            Engine::Symbolic => true,
+            Engine::Both => cfg!(feature = "z3"),
+            Engine::Auto | Engine::Sat | Engine::Enumerate => false,
+        }
     }
 
     /// The engines of this build that answer alone.

@@ -7,46 +7,43 @@
 /// Major and minor version of Z3 that the bindings need. Patch releases of it are alike.
 const EXPECTED: (u32, u32) = (5, 3);
 
-/// The version that libz3 reports. Loads it first if necessary.
+/// The version of Z3 that answers: that of the program `z3` if the user named one or the build has
+/// no libz3, otherwise the version that libz3 reports. Loads or starts it first if necessary.
 ///
 /// # Errors
-/// libz3 cannot be loaded.
-#[cfg(feature = "z3")]
+/// Z3 is not there, or the program is too old.
 pub fn loaded() -> Result<&'static str, UnusableZ3> {
-    libz3::load()?;
-    Ok(z3::full_version())
+    #[cfg(feature = "z3")]
+    if !smtlib::is_chosen() {
+        libz3::load()?;
+        return Ok(z3::full_version());
+    }
+    Ok(&smtlib::program()?.version)
 }
 
-/// The empty version: this build has no Z3.
+/// Finds Z3 and checks its version: libz3 must have that of the bindings, and the program must not
+/// be too old.
 ///
 /// # Errors
-/// None.
-#[cfg(not(feature = "z3"))]
-pub fn loaded() -> Result<&'static str, UnusableZ3> {
-    Ok("")
-}
-
-/// Loads libz3 and compares its version with that of the bindings.
-///
-/// # Errors
-/// libz3 cannot be loaded, or has another version than the bindings need.
+/// Z3 is not there, or has an unusable version.
 ///
 /// ```
+/// # if cfg!(feature = "z3") {
 /// engine::z3_version::check()?;
+/// # }
 /// # Ok::<(), engine::z3_version::UnusableZ3>(())
 /// ```
-#[cfg(feature = "z3")]
 pub fn check() -> Result<(), UnusableZ3> {
-    compare(loaded()?)
+    let version = loaded()?;
+    if cfg!(feature = "z3") && !smtlib::is_chosen() {
+        compare(version)?;
+    }
+    Ok(())
 }
 
-/// Checks nothing: this build has no Z3.
-///
-/// # Errors
-/// None.
-#[cfg(not(feature = "z3"))]
-pub fn check() -> Result<(), UnusableZ3> {
-    Ok(())
+/// Whether Z3 can probably be asked. Loads and starts nothing.
+pub fn is_there() -> bool {
+    cfg!(feature = "z3") || smtlib::is_there()
 }
 
 /// Why Z3 is unusable.
@@ -56,6 +53,9 @@ pub enum UnusableZ3 {
     #[cfg(feature = "z3")]
     #[error(transparent)]
     Missing(#[from] libz3::MissingLibrary),
+    /// The program `z3` is missing or unusable.
+    #[error(transparent)]
+    Program(#[from] smtlib::UnusableProgram),
     /// The loader loaded a libz3 of another version.
     #[error(
         "the loader found {found} as libz3, but this program is made for Z3 {}.{}; see that \
@@ -70,7 +70,6 @@ pub enum UnusableZ3 {
     },
 }
 
-#[cfg_attr(not(feature = "z3"), allow(dead_code))] // tested without Z3 too
 fn compare(found: &str) -> Result<(), UnusableZ3> {
     // `5.3.2.0`; builds from a source tree may add words.
     let number = found

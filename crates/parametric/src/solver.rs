@@ -5,9 +5,12 @@
 //! - A model gives numbers for the constants that a question names. To print a whole model takes
 //!   ten times as long as to find it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How long the program may take to print numbers.
+const PRINTING: Duration = Duration::from_secs(20);
 
 /// What a solver says of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +23,10 @@ pub enum Said {
     Unknown(String),
 }
 
-/// Whether there is a solver.
-pub const IS_THERE: bool = cfg!(feature = "z3");
+/// Whether there is a solver: libz3 in this build, or the program `z3`.
+pub fn is_there() -> bool {
+    engine::z3_version::is_there()
+}
 
 /// Which constants of a question have numbers, and in which arithmetic.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +38,68 @@ pub enum SolverConstants<'a> {
 }
 
 /// Asks a question in SMT-LIB.
-#[cfg(feature = "z3")]
 pub fn ask(text: &str, time: Duration, wanted: SolverConstants<'_>) -> Said {
-    use z3::{Params, SatResult, Solver};
     if let Err(error) = engine::z3_version::check() {
         return Said::Unknown(error.to_string());
     }
+    #[cfg(feature = "z3")]
+    if !smtlib::is_chosen() {
+        return ask_library(text, time, wanted);
+    }
+    ask_program(text, time, wanted).unwrap_or_else(|failure| Said::Unknown(failure.to_string()))
+}
+
+/// Asks the program `z3`.
+fn ask_program(
+    text: &str,
+    time: Duration,
+    wanted: SolverConstants<'_>,
+) -> Result<Said, smtlib::Failure> {
+    let mut process = smtlib::Process::new()?;
+    let millis = u32::try_from(time.as_millis()).unwrap_or(u32::MAX).max(1);
+    let commands = format!("(set-option :timeout {millis})\n{text}\n(check-sat)\n");
+    let deadline = Instant::now().checked_add(time);
+    let said = match process.ask(&commands, deadline)?.as_str() {
+        "unsat" => Said::No,
+        "sat" => Said::Yes(printed_values(&mut process, text, wanted)?),
+        _ => Said::Unknown(process.ask("(get-info :reason-unknown)\n", deadline)?),
+    };
+    process.put_back();
+    Ok(said)
+}
+
+/// The numbers that the program prints for the constants that the question declares.
+fn printed_values(
+    process: &mut smtlib::Process,
+    text: &str,
+    wanted: SolverConstants<'_>,
+) -> Result<FxHashMap<String, i64>, smtlib::Failure> {
+    let SolverConstants::Words(names) = wanted else {
+        return Ok(FxHashMap::default());
+    };
+    let declared: FxHashSet<&str> = text
+        .split("(declare-fun ")
+        .skip(1)
+        .filter_map(|rest| rest.split_whitespace().next())
+        .collect();
+    let names = names.iter().map(String::as_str);
+    let names: Vec<&str> = names.filter(|name| declared.contains(name)).collect();
+    if names.is_empty() {
+        return Ok(FxHashMap::default());
+    }
+    let command = format!("(get-value ({}))\n", names.join(" "));
+    let answer = process.ask(&command, Instant::now().checked_add(PRINTING))?;
+    let number = |value: &str| u64::from_str_radix(value.strip_prefix("#x")?, 16).ok();
+    Ok(smtlib::values(&answer)
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), number(value)?.cast_signed())))
+        .collect())
+}
+
+/// Asks libz3.
+#[cfg(feature = "z3")]
+fn ask_library(text: &str, time: Duration, wanted: SolverConstants<'_>) -> Said {
+    use z3::{Params, SatResult, Solver};
     let solver = Solver::new();
     let mut params = Params::new();
     let millis = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
@@ -53,12 +114,6 @@ pub fn ask(text: &str, time: Duration, wanted: SolverConstants<'_>) -> Said {
             Said::Unknown(solver.get_reason_unknown().unwrap_or_else(|| "time".into()))
         }
     }
-}
-
-/// Without a solver nothing is answered.
-#[cfg(not(feature = "z3"))]
-pub fn ask(_: &str, _: Duration, _: SolverConstants<'_>) -> Said {
-    Said::Unknown("this program was built without a solver".into())
 }
 
 /// The numbers that a solver has found.

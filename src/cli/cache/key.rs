@@ -82,13 +82,14 @@ impl Keys {
         fields.add(&unit.model.label);
         fields.bytes(&self.model(&unit.model.model));
         fields.add(&format!(
-            "{:?} {:?} {:?} {explain} {} {} {}",
+            "{:?} {:?} {:?} {explain} {} {} {} {}",
             settings.engine,
             settings.limits.bound,
             settings.set,
             settings.explain,
             settings.explain_unmet,
-            settings.detail
+            settings.detail,
+            settings.every_launch
         ));
         fields.add(&format!("{:?}", unit.questions));
         Key(fields.0.finalize().into())

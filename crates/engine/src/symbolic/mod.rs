@@ -10,6 +10,7 @@
 mod batsat;
 mod encode;
 mod leaves;
+mod program;
 mod relations;
 mod sat;
 mod symmetry;
@@ -32,8 +33,7 @@ use verdict::Reason;
 /// The solver of the circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
-    /// Z3.
-    #[cfg(feature = "z3")]
+    /// Z3: libz3, or the program `z3` if the user named one or the build has no libz3.
     Z3,
     /// The solver in Rust.
     Sat,
@@ -49,7 +49,8 @@ impl Backend {
     fn solver(self) -> Box<dyn Solver> {
         match self {
             #[cfg(feature = "z3")]
-            Backend::Z3 => Box::new(z3::Z3::new()),
+            Backend::Z3 if !smtlib::is_chosen() => Box::new(z3::Z3::new()),
+            Backend::Z3 => Box::<program::Z3Program>::default(),
             Backend::Sat => Box::<batsat::Batsat>::default(),
         }
     }
