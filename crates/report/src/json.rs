@@ -1,9 +1,13 @@
 //! `jsonl`: one object per answer, one per line. `json`: one object for the whole run,
 //! `{"version":1,"answers":[…],"summary":{…}}`; each answer has the keys of a `jsonl` line. The
 //! list is called `tables` for `outcomes`, `runs` for `run`, `searches` for `distinguish`, and
-//! `compilers` for `compilers`, where it also holds the searches.
+//! `compilers` for `compilers`, where it also holds the searches. If the input has errors, `errors`
+//! follows the summary: one object for each, with its place.
 
 use std::io::{self, Write};
+
+use diag::Diagnostic;
+use serde::Serialize;
 
 use super::{
     AdviceReport, AnswerLine, Comparison, CompiledReport, ConformanceSuite, Distinction,
@@ -14,11 +18,49 @@ use super::{
 pub(super) const VERSION: u32 = 1;
 
 /// Writes `json` or `jsonl`, object by object.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Json {
     /// Whether to write one object for the whole run instead of a line for each.
     whole: bool,
     started: bool,
+    errors: Vec<InputError>,
+}
+
+/// An error in the input. Lines and columns count from 1; an error without a place has neither.
+#[derive(Clone, Debug, Serialize)]
+struct InputError {
+    id: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    label: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<String>,
+}
+
+impl InputError {
+    fn of(diagnostic: &Diagnostic) -> InputError {
+        let start = diagnostic.span.start as usize;
+        let source = diagnostic.source.as_ref();
+        let place = source.map(|source| source.line_column(start));
+        InputError {
+            id: diagnostic.id,
+            message: diagnostic.message.clone(),
+            path: source.map(|source| source.part(start).0.to_owned()),
+            line: place.map(|(line, _)| line),
+            column: place.map(|(_, column)| column),
+            label: diagnostic.label.clone(),
+            notes: diagnostic.notes.clone(),
+            help: diagnostic.help.clone(),
+        }
+    }
 }
 
 impl Json {
@@ -26,7 +68,7 @@ impl Json {
     pub fn whole() -> Json {
         Json {
             whole: true,
-            started: false,
+            ..Json::default()
         }
     }
 
@@ -60,6 +102,11 @@ impl Json {
 impl Reporter for Json {
     fn line(&mut self, out: &mut dyn Write, line: &AnswerLine) -> io::Result<()> {
         self.object(out, "answers", |out| answer::write_line(out, line))
+    }
+
+    fn diagnostic(&mut self, _: &mut dyn Write, diagnostic: &Diagnostic) -> io::Result<()> {
+        self.errors.push(InputError::of(diagnostic));
+        Ok(())
     }
 
     fn table(&mut self, out: &mut dyn Write, table: &OutcomeTable) -> io::Result<()> {
@@ -110,6 +157,10 @@ impl Reporter for Json {
             (true, false) => write!(out, "{{\"version\":{VERSION},\"answers\":[],\"summary\":")?,
         }
         super::compact::write(out, summary)?;
+        if !self.errors.is_empty() {
+            out.write_all(b",\"errors\":")?;
+            super::compact::write(out, &self.errors)?;
+        }
         out.write_all(b"}\n")
     }
 }
@@ -130,6 +181,19 @@ mod tests {
             text.lines().last().unwrap(),
             r#"],"summary":{"answers":6,"verdicts":{"allowed":2,"forbidden":2,"racy":1,"undecided":1},"met":2,"unmet":1,"undecided":{"loop bound":1},"defects":1,"invalid":1,"passed_over":0,"stopped":false}}"#
         );
+    }
+
+    #[test]
+    fn errors_of_the_input_follow_with_their_places() {
+        let source = diag::SourceFile::new("a.toml", "name = 1\nb\n");
+        let error = Diagnostic::error("odd-key", &source, diag::Span::new(9, 10), "odd").help("c");
+        let (mut out, mut json) = (Vec::new(), Json::whole());
+        json.diagnostic(&mut out, &error).unwrap();
+        json.end(&mut out, &Summary::default()).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let expected = serde_json::json!([{ "id": "odd-key", "message": "odd", "path": "a.toml",
+            "line": 2, "column": 1, "help": "c" }]);
+        assert_eq!(value["errors"], expected);
     }
 
     #[test]
