@@ -28,6 +28,7 @@ mod cache;
 mod catalogue;
 mod changed;
 mod check;
+mod child;
 mod compare;
 mod compilers;
 mod config;
@@ -49,6 +50,7 @@ mod launches;
 mod list;
 mod load;
 mod man;
+mod mcp;
 mod memory;
 mod merge;
 mod model_text;
@@ -140,6 +142,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::New(args) => new::run(args, terminal),
         Command::Explain(args) => explain::run(args, terminal),
         Command::Completions(args) => man::completions(args, terminal),
+        Command::Mcp => mcp::run(terminal),
         Command::Man(args) => man::run(args, terminal),
     }
 }

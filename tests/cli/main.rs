@@ -16,6 +16,7 @@ mod large;
 mod last_calls;
 mod limits;
 mod mappings;
+mod mcp;
 mod modules;
 mod outcomes;
 mod pipelines;
