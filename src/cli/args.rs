@@ -78,6 +78,8 @@ pub(super) enum Command {
     Import(ImportArgs),
     /// JSON schema of the TOML test format
     Schema,
+    /// A server for editors (Language Server Protocol) on standard input and output
+    Lsp,
     /// A server for coding agents (Model Context Protocol) on standard input and output
     Mcp,
     /// A new test, from a template

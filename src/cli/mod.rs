@@ -49,6 +49,7 @@ mod kernels;
 mod launches;
 mod list;
 mod load;
+mod lsp;
 mod man;
 mod mcp;
 mod memory;
@@ -142,6 +143,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::New(args) => new::run(args, terminal),
         Command::Explain(args) => explain::run(args, terminal),
         Command::Completions(args) => man::completions(args, terminal),
+        Command::Lsp => lsp::run(terminal),
         Command::Mcp => mcp::run(terminal),
         Command::Man(args) => man::run(args, terminal),
     }

@@ -15,6 +15,7 @@ mod kernels;
 mod large;
 mod last_calls;
 mod limits;
+mod lsp;
 mod mappings;
 mod mcp;
 mod modules;
