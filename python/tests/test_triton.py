@@ -1,0 +1,61 @@
+"""Tests of `fencepost.triton`. Those that compile need Triton; the others take PTX with its line table."""
+
+import pytest
+
+import fencepost.triton
+from fencepost import Verdict
+
+PTX = """
+.version 8.4
+.target sm_90
+.address_size 64
+.file 1 "/kernels/sum.py"
+.visible .entry k(.param .u64 k_param_0)
+{
+  .reg .b64 %rd<3>;
+  .reg .b32 %r<3>;
+  .loc 1 12 5
+  ld.param.u64 %rd1, [k_param_0];
+  .loc 1 14 9
+  st.global.u32 [%rd1], 1;
+  ret;
+}
+"""
+
+
+def test_lines_of_ptx_have_lines_of_python():
+    found = fencepost.triton.places(PTX)
+    assert found[11] == ("/kernels/sum.py", 12)
+    assert found[13] == ("/kernels/sum.py", 14)
+    assert 2 not in found
+
+
+def test_a_launch_gets_the_parameters_that_triton_appends():
+    ptx = ".visible .entry f(\n .param .u64 f_0,\n .param .u64 f_1,\n .param .u64 f_2\n)"
+    whole = "f<<<1, 32>>>(x[4], global_scratch[1], profile_scratch[1])"
+    assert fencepost.triton._whole(ptx, "f<<<1, 32>>>(x[4])") == whole
+    assert fencepost.triton._whole(ptx, whole) == whole
+    assert fencepost.triton._whole(ptx, "any") == "any"
+
+
+def test_a_race_names_the_line_of_python():
+    [race, *_] = fencepost.triton.check(PTX, "k<<<2, 1>>>(out[1])")
+    assert race.verdict is Verdict.RACY
+    assert race.lines == [("/kernels/sum.py", 14), ("/kernels/sum.py", 14)]
+    with pytest.raises(TypeError, match="triton.compile"):
+        fencepost.triton.ptx_of(object())
+
+
+def test_a_kernel_of_triton_is_race_free_and_its_twin_without_a_mask_races():
+    triton = pytest.importorskip("triton")
+    from kernels import add, overlap
+
+    signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    for function, is_racy in [(add, False), (overlap, True)]:
+        assert isinstance(function, triton.JITFunction)
+        compiled = fencepost.triton.compile(function, signature, constants={"BLOCK": 32}, num_warps=1)
+        launch = f"{function.__name__}<<<2, 32>>>(x:u32[64], y:u32[64], out:u32[64], 64)"
+        race = fencepost.triton.check(compiled, launch)[0]
+        assert race.verdict is (Verdict.RACY if is_racy else Verdict.RACE_FREE), str(race)
+        if is_racy:
+            assert all(place is not None for place in race.lines)
