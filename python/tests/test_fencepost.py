@@ -115,7 +115,8 @@ def test_litmus_files_and_kernels_are_tests_of_pytest(pytester):
         f"@kernel(**options)\ndef test_fixed():\n    return {FIXED!r}\n\n"
         f"@kernel(**options)\ndef test_racy():\n    return {RACY!r}\n"
     )
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    plugins = ["-p", "no:cacheprovider", "-p", "fencepost.pytest_plugin"]
+    result = pytester.runpytest_subprocess(*plugins)
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(["*allowed, expected forbidden*", "*`.gpu` in place of `.cta`*"])
     result.stdout.fnmatch_lines(["*racy, lines 4 and 5*"])
