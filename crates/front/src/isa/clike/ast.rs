@@ -405,6 +405,16 @@ pub(super) enum StmtKind {
     Return(Option<Expr>),
 }
 
+impl StmtKind {
+    /// The statement of this form at a place in the text.
+    pub(super) fn at(self, range: &Range<usize>) -> Stmt {
+        Stmt {
+            kind: self,
+            range: range.clone(),
+        }
+    }
+}
+
 impl Stmt {
     /// Visits the outermost expressions and the initialisers of this statement in source order.
     pub(super) fn each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {

@@ -262,100 +262,20 @@ impl Parser<'_, '_> {
                 self.next();
                 continue;
             }
-            if self.language.cpp && matches!(word, "alignas" | "__align__") && self.is_aligned() {
-                for _ in ["alignas", "(", "n", ")"] {
-                    self.next();
-                }
-                storage.push((Storage::Aligned, range));
+            if self.aligned(&mut storage) {
                 continue;
             }
             if (first || word.starts_with("__")) && !self.types.contains(word) {
                 self.refused_word(&range)?;
             }
-            if let Some(class) = self.storage(word) {
-                self.next();
-                // `extern "C"`
-                if class == Storage::Extern && self.string().is_some() {
-                    continue;
-                }
-                storage.push((class, range));
-            } else if matches!(word, "__launch_bounds__" | "__maxnreg__") && self.language.cpp {
-                // Limits such as the number of registers of a thread do not matter to a model.
-                self.next();
-                self.parenthesised()?;
-            } else if word == "__grid_constant__" && self.language.cpp {
-                // Such a parameter is `const`, and keeps its value.
-                self.next();
-            } else if matches!(word, "__attribute__" | "__attribute") {
-                self.next();
-                self.attribute()?;
-            } else if word.is_empty()
-                && self.tokens.peek() == Tok::Punct("[")
-                && self.tokens.peek_at(1) == Tok::Punct("[")
-            {
-                self.attributes()?;
-            } else if PARTS.contains(&word) && base.is_none() {
+            if self.storage_class(&mut storage) || self.skipped_specifier()? {
+                continue;
+            }
+            if PARTS.contains(&word) && base.is_none() {
                 self.next();
                 parts.push(word);
-            } else if base.is_some() || !parts.is_empty() {
-                break;
-            } else if self.classes.contains(word) && self.tokens.peek_at(1) == Tok::Punct("<") {
-                self.next();
-                let arguments = self.template_arguments()?;
-                base = Some(Base::Instance(range, arguments.into()));
-            } else if self.language.cpp && self.is_member_type(word) {
-                self.next();
-                base = Some(Base::Named(range));
-            } else if self.language.cpp && word == "decltype" {
-                self.next();
-                self.expect("(")?;
-                let of = self.comma()?;
-                self.expect(")")?;
-                base = Some(Base::TypeOf(of.into()));
-            } else if self.names_group(0) {
-                self.next();
-                if self.eat("<") {
-                    self.next();
-                    self.expect(">")?;
-                }
-                base = Some(Base::Group);
-            } else if self.types.contains(word) {
-                self.next();
-                base = Some(Base::Named(range));
-            } else if word == "struct" || (word == "class" && self.language.cpp) {
-                base = Some(self.structure()?);
-            } else if word == "enum" {
-                base = Some(self.enumeration()?);
-            } else if self.names_class(0) {
-                base = Some(self.class()?);
-            } else if self.takes_reference() {
-                base = Some(Base::Refer(self.template()?.into()));
-            } else if word == "_Atomic" {
-                self.next();
-                self.expect("(")?;
-                let of = self.specifiers()?;
-                self.expect(")")?;
-                of_base.atomic = true;
-                base = Some(of.base);
-            } else if self.is_type(0) {
-                self.next();
-                base = Some(match (word, type_named(word)) {
-                    ("void", _) => Base::Void,
-                    ("bool" | "_Bool", _) => Base::Bool,
-                    ("auto", _) => Base::Auto,
-                    (word, _) if self.floating(word).is_some() => {
-                        self.floating(word).map_or(Base::Void, Base::Float)
-                    }
-                    (_, Some((ty, atomic))) => {
-                        of_base.atomic |= atomic;
-                        if word == "atomic_bool" {
-                            Base::Bool
-                        } else {
-                            Base::Int(ty)
-                        }
-                    }
-                    _ => Base::Named(range),
-                });
+            } else if first && let Some(named) = self.base(&mut of_base)? {
+                base = Some(named);
             } else {
                 break;
             }
@@ -363,31 +283,7 @@ impl Parser<'_, '_> {
         let range = start..self.tokens.last().range.end.max(start);
         let base = match base {
             Some(base) => base,
-            None if parts.is_empty() => return self.unexpected("a type such as `int`"),
-            None => match made_of(&parts) {
-                Some(_)
-                    if parts.iter().filter(|p| **p == "long").count() == 2
-                        && self.language.row().regions =>
-                {
-                    let span = self.text.span(range);
-                    self.sink.error(
-                        "not-in-language",
-                        span,
-                        "`long long` is reserved in OpenCL C",
-                        |d| d.label("expected `long`, which has 64 bits"),
-                    );
-                    return Err(Failed);
-                }
-                Some(ty) => Base::Int(ty),
-                None => {
-                    let words = parts.join(" ");
-                    return self.fail(
-                        range,
-                        format!("`{words}` is not a type"),
-                        "a type such as `unsigned int`",
-                    );
-                }
-            },
+            None => self.base_of_parts(&parts, range.clone())?,
         };
         Ok(Specifiers {
             base,
@@ -395,6 +291,151 @@ impl Parser<'_, '_> {
             storage,
             range,
         })
+    }
+
+    /// Takes `alignas(n)`, if it comes next with an alignment that all objects have.
+    fn aligned(&mut self, storage: &mut Vec<(Storage, Range<usize>)>) -> bool {
+        let aligns = matches!(self.word(), "alignas" | "__align__") && self.is_aligned();
+        if !self.language.cpp || !aligns {
+            return false;
+        }
+        storage.push((Storage::Aligned, self.tokens.range()));
+        for _ in ["alignas", "(", "n", ")"] {
+            self.next();
+        }
+        true
+    }
+
+    /// Takes a storage class or a function specifier, if one comes next.
+    fn storage_class(&mut self, storage: &mut Vec<(Storage, Range<usize>)>) -> bool {
+        let Some(class) = self.storage(self.word()) else {
+            return false;
+        };
+        let range = self.next();
+        // `extern "C"`
+        if class != Storage::Extern || self.string().is_none() {
+            storage.push((class, range));
+        }
+        true
+    }
+
+    /// Reads past a specifier without an effect that a model could see, if one comes next.
+    fn skipped_specifier(&mut self) -> Parsed<bool> {
+        let cpp = self.language.cpp;
+        match self.word() {
+            // Limits such as the number of registers of a thread do not matter to a model.
+            "__launch_bounds__" | "__maxnreg__" if cpp => {
+                self.next();
+                self.parenthesised()?;
+            }
+            // Such a parameter is `const`, and keeps its value.
+            "__grid_constant__" if cpp => drop(self.next()),
+            "__attribute__" | "__attribute" => {
+                self.next();
+                self.attribute()?;
+            }
+            "" if [self.tokens.peek(), self.tokens.peek_at(1)] == [Tok::Punct("["); 2] => {
+                self.attributes()?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Reads a base type other than a list of words such as `unsigned int`, if one comes next.
+    fn base(&mut self, of_base: &mut Qualifiers) -> Parsed<Option<Base>> {
+        let (word, range) = (self.word(), self.tokens.range());
+        let cpp = self.language.cpp;
+        Ok(Some(
+            if self.classes.contains(word) && self.tokens.peek_at(1) == Tok::Punct("<") {
+                self.next();
+                let arguments = self.template_arguments()?;
+                Base::Instance(range, arguments.into())
+            } else if cpp && self.is_member_type(word) {
+                self.next();
+                Base::Named(range)
+            } else if cpp && word == "decltype" {
+                self.next();
+                self.expect("(")?;
+                let of = self.comma()?;
+                self.expect(")")?;
+                Base::TypeOf(of.into())
+            } else if self.names_group(0) {
+                self.next();
+                if self.eat("<") {
+                    self.next();
+                    self.expect(">")?;
+                }
+                Base::Group
+            } else if self.types.contains(word) {
+                self.next();
+                Base::Named(range)
+            } else if word == "struct" || (word == "class" && cpp) {
+                self.structure()?
+            } else if word == "enum" {
+                self.enumeration()?
+            } else if self.names_class(0) {
+                self.class()?
+            } else if self.takes_reference() {
+                Base::Refer(self.template()?.into())
+            } else if word == "_Atomic" {
+                self.next();
+                self.expect("(")?;
+                let of = self.specifiers()?;
+                self.expect(")")?;
+                of_base.atomic = true;
+                of.base
+            } else if self.is_type(0) {
+                self.next();
+                self.base_of_word(word, range, of_base)
+            } else {
+                return Ok(None);
+            },
+        ))
+    }
+
+    /// The base type that one word names.
+    fn base_of_word(&self, word: &str, range: Range<usize>, of_base: &mut Qualifiers) -> Base {
+        match (word, type_named(word)) {
+            ("void", _) => Base::Void,
+            ("bool" | "_Bool", _) => Base::Bool,
+            ("auto", _) => Base::Auto,
+            (word, _) if self.floating(word).is_some() => {
+                self.floating(word).map_or(Base::Void, Base::Float)
+            }
+            (_, Some((ty, atomic))) => {
+                of_base.atomic |= atomic;
+                if word == "atomic_bool" {
+                    Base::Bool
+                } else {
+                    Base::Int(ty)
+                }
+            }
+            _ => Base::Named(range),
+        }
+    }
+
+    /// The base type of a list of words such as `unsigned int`.
+    fn base_of_parts(&mut self, parts: &[&str], range: Range<usize>) -> Parsed<Base> {
+        if parts.is_empty() {
+            return self.unexpected("a type such as `int`");
+        }
+        let Some(ty) = made_of(parts) else {
+            let message = format!("`{}` is not a type", parts.join(" "));
+            return self.fail(range, message, "a type such as `unsigned int`");
+        };
+        let is_long_long = parts.iter().filter(|p| **p == "long").count() == 2;
+        if is_long_long && self.language.row().regions {
+            let span = self.text.span(range);
+            self.sink.error(
+                "not-in-language",
+                span,
+                "`long long` is reserved in OpenCL C",
+                |d| d.label("expected `long`, which has 64 bits"),
+            );
+            return Err(Failed);
+        }
+        Ok(Base::Int(ty))
     }
 
     /// Whether `alignas(n)` comes next, with an alignment that all objects have.

@@ -166,12 +166,7 @@ impl<'a> Lowering<'a, '_> {
         let name = &declared.declarator.name;
         let value = match &declared.value {
             Some(Initial::Value(value)) => value,
-            Some(Initial::List(all, _)) if matches!(all.as_slice(), [Initial::Value(_)]) => {
-                match &all[0] {
-                    Initial::Value(value) => value,
-                    Initial::List(..) | Initial::Member(..) | Initial::Call(..) => return,
-                }
-            }
+            Some(Initial::List(all, _)) if let [Initial::Value(value)] = all.as_slice() => value,
             _ => {
                 self.error("wrong-operand", name, "this value decides no type", |d| {
                     d.label("expected one value")
@@ -179,76 +174,22 @@ impl<'a> Lowering<'a, '_> {
                 return;
             }
         };
-        if let Some(group) = self.group_of(value) {
-            self.bind(name, Binding::Group(group));
-            return;
-        }
-        if self.is_closure(value) {
-            if let Some(closure) = self.closure_of(value) {
-                self.bind(name, Binding::Closure(closure));
-            }
-            return;
-        }
-        if !declared.declarator.parts.is_empty() {
-            self.structured(declared, value);
-            return;
-        }
-        // The library does not copy pipelines.
-        let makes = matches!(&value.kind, ExprKind::Call(name, _) if plain(self.str(name)) == "make_pipeline");
-        if makes || declared.declarator.reference && self.is_pipeline(value) {
-            if let Some(pipe) = self.pipeline_of(value) {
-                self.bind(name, Binding::Pipeline(pipe));
-            }
-            return;
-        }
-        if let ExprKind::Refer(reference) = &value.kind {
-            self.refer(name, reference);
-            return;
-        }
-        // `auto again = f;` copies an atomic reference; objects cannot be copied.
-        if let Some(Binding::Atomic(atomic)) = self.binding(value).cloned() {
-            self.bind(name, Binding::Atomic(atomic));
-            return;
-        }
-        if self.is_object(value) && !declared.declarator.reference {
-            let word = self.str(&value.range);
-            self.error(
-                "wrong-operand",
-                &value.range,
-                format!("`{word}` is an object, which has no copies"),
-                |d| {
-                    d.label("expected a value").help(format!(
-                        "write `{word}.load()`, or `auto &` for a reference to it"
-                    ))
-                },
-            );
+        if self.another_name(declared, value) {
             return;
         }
         let constant = specifiers.of_base.constant || specifiers.has(Storage::Constexpr).is_some();
-        if let (
-            Some(Qualified {
-                ty: ty @ Type::Struct(_),
-                ..
-            }),
-            Some(Initial::Value(_)),
-            false,
-        ) = (
-            self.type_of_place(value),
-            &declared.value,
-            declared.declarator.reference,
-        ) {
-            self.memory(
-                declared,
-                Qualified {
-                    constant,
-                    ..ty.into()
-                },
-                Space::Local,
-                Vec::new(),
-            );
-            return;
-        }
-        if declared.declarator.reference {
+        let reference = declared.declarator.reference;
+        if !reference
+            && matches!(declared.value, Some(Initial::Value(_)))
+            && let Some(of) = self.type_of_place(value)
+            && matches!(of.ty, Type::Struct(_))
+        {
+            let own = Qualified {
+                constant,
+                ..of.ty.into()
+            };
+            self.memory(declared, own, Space::Local, Vec::new());
+        } else if reference {
             let Some(place) = self.place(value) else {
                 return;
             };
@@ -257,17 +198,78 @@ impl<'a> Lowering<'a, '_> {
                 ..place.of().clone()
             };
             self.refer_to(name, place, base, &value.range);
-            return;
-        }
-        if !self.env.language.cpp {
+        } else if self.env.language.cpp {
+            self.deduced_value(specifiers, declared, value, constant);
+        } else {
             self.error(
                 "unsupported",
                 &specifiers.range,
                 "`auto` does not name a type in C",
                 |d| d.label("expected the type"),
             );
-            return;
         }
+    }
+
+    /// Binds the name of an `auto` declaration to a group, a closure, a pipeline, or an atomic
+    /// object, if its value is one. `true`: the declaration is dealt with.
+    fn another_name(&mut self, declared: &Declared, value: &Tree) -> bool {
+        let name = &declared.declarator.name;
+        if let Some(group) = self.group_of(value) {
+            self.bind(name, Binding::Group(group));
+            return true;
+        }
+        if self.is_closure(value) {
+            if let Some(closure) = self.closure_of(value) {
+                self.bind(name, Binding::Closure(closure));
+            }
+            return true;
+        }
+        if !declared.declarator.parts.is_empty() {
+            self.structured(declared, value);
+            return true;
+        }
+        // The library does not copy pipelines.
+        let makes = matches!(
+            &value.kind,
+            ExprKind::Call(name, _) if plain(self.str(name)) == "make_pipeline"
+        );
+        if makes || declared.declarator.reference && self.is_pipeline(value) {
+            if let Some(pipe) = self.pipeline_of(value) {
+                self.bind(name, Binding::Pipeline(pipe));
+            }
+            return true;
+        }
+        if let ExprKind::Refer(reference) = &value.kind {
+            self.refer(name, reference);
+            return true;
+        }
+        // `auto again = f;` copies an atomic reference; objects cannot be copied.
+        if let Some(Binding::Atomic(atomic)) = self.binding(value).cloned() {
+            self.bind(name, Binding::Atomic(atomic));
+            return true;
+        }
+        let copies_object = self.is_object(value) && !declared.declarator.reference;
+        if copies_object {
+            let word = self.str(&value.range);
+            let message = format!("`{word}` is an object, which has no copies");
+            self.error("wrong-operand", &value.range, message, |d| {
+                d.label("expected a value").help(format!(
+                    "write `{word}.load()`, or `auto &` for a reference to it"
+                ))
+            });
+        }
+        copies_object
+    }
+
+    /// Declares a variable with the type of a value.
+    fn deduced_value(
+        &mut self,
+        specifiers: &Specifiers,
+        declared: &Declared,
+        value: &Tree,
+        constant: bool,
+    ) {
+        let name = &declared.declarator.name;
         let value_of = self.eval(value);
         // The result of a template is a structure only after the call.
         if let Type::Struct(_) = &value_of.ty {
@@ -379,29 +381,14 @@ impl<'a> Lowering<'a, '_> {
     fn variable(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
         let name = &declared.declarator.name;
         if of.ty == Type::Void {
-            let word = self.str(name);
-            self.error(
-                "wrong-operand",
-                name,
-                format!("`{word}` would be a `void`"),
-                |d| d.label("expected a type that has values"),
-            );
+            let message = format!("`{}` would be a `void`", self.str(name));
+            self.error("wrong-operand", name, message, |d| {
+                d.label("expected a type that has values")
+            });
             return;
         }
         if declared.declarator.reference {
-            let Some(Initial::Value(value)) = &declared.value else {
-                self.error(
-                    "wrong-operand",
-                    name,
-                    "a reference refers to something",
-                    |d| d.label("expected `= x` behind it"),
-                );
-                return;
-            };
-            let Some(place) = self.place(value) else {
-                return;
-            };
-            self.refer_to(name, place, of, &value.range);
+            self.typed_reference(declared, of);
             return;
         }
         let shared = specifiers.has(Storage::Shared).is_some() || of.space == Some(Space::Shared);
@@ -410,33 +397,7 @@ impl<'a> Lowering<'a, '_> {
             self.declared_by_test(declared, &of, range);
             return;
         }
-        let nested = !self.frames.is_empty() || self.scopes.depth() != self.outermost;
-        let lasting = specifiers.has(Storage::Static).is_some();
-        if let (true, Some(space @ (Space::Shared | Space::Constant)), true) = (
-            self.env.language.row().regions && !self.outside && !lasting,
-            region,
-            nested,
-        ) {
-            let word = if space == Space::Shared {
-                "local"
-            } else {
-                "constant"
-            };
-            self.error(
-                "wrong-space",
-                name,
-                format!("a `{word}` variable inside of a block or a function"),
-                |d| {
-                    d.label("expected it among the outermost declarations of the kernel")
-                        .note(format!(
-                            "`{word}` variables are declared at kernel function scope (OpenCL C, \
-                            {word} Address Space)"
-                        ))
-                        .help(format!(
-                            "declare it there, and give functions a pointer: `{word} int *p`"
-                        ))
-                },
-            );
+        if !self.may_have_region(specifiers, name, region) {
             return;
         }
         // A constant is the same for all threads.
@@ -457,40 +418,82 @@ impl<'a> Lowering<'a, '_> {
         match region {
             _ if shared => self.memory(declared, of, Space::Shared, Vec::new()),
             Some(Space::Constant) if self.kernel.is_some() => {
-                self.of_function(specifiers, declared, of)
+                self.of_function(specifiers, declared, of);
             }
-            Some(Space::Global | Space::Constant) => {
-                let word = self.str(&specifiers.range);
-                self.error(
-                    "unsupported",
-                    &specifiers.range,
-                    format!("a `{word}` variable in a kernel"),
-                    |d| {
-                        d.label("expected a private or a local variable").help(
-                        "declare it in `[memory]`; the language has global variables outside of \
-                        kernels only",
-                    )
-                    },
-                );
-            }
+            Some(Space::Global | Space::Constant) => self.refuse_region(specifiers),
             _ if of.ty.is_aggregate() => self.memory(declared, of, Space::Local, Vec::new()),
-            _ if matches!(of.ty, Type::Object(..)) => {
-                let (word, class) = (self.str(name), of.ty.name());
-                self.error(
-                    "unsupported",
-                    name,
-                    format!("`{word}` is a `{class}` of one thread"),
-                    |d| {
-                        d.label("expected an object that threads share").help(format!(
-                        "declare it in `[memory]`, as in `{word} = {{ type = \"{class}\" }}`, \
-                        `__shared__` in the kernel, or \
-                         `__device__` before it"
-                    ))
-                    },
-                );
-            }
+            _ if matches!(of.ty, Type::Object(..)) => self.refuse_object(name, &of),
             _ => self.scalar_variable(specifiers, declared, of),
         }
+    }
+
+    /// Declares a reference of a known type.
+    fn typed_reference(&mut self, declared: &Declared, of: Qualified) {
+        let name = &declared.declarator.name;
+        let Some(Initial::Value(value)) = &declared.value else {
+            let message = "a reference refers to something";
+            self.error("wrong-operand", name, message, |d| {
+                d.label("expected `= x` behind it")
+            });
+            return;
+        };
+        if let Some(place) = self.place(value) {
+            self.refer_to(name, place, of, &value.range);
+        }
+    }
+
+    /// Whether a variable may be declared here in its address space. Reports an error if not.
+    fn may_have_region(
+        &mut self,
+        specifiers: &Specifiers,
+        name: &Range<usize>,
+        region: Option<Space>,
+    ) -> bool {
+        let nested = !self.frames.is_empty() || self.scopes.depth() != self.outermost;
+        let lasting = specifiers.has(Storage::Static).is_some();
+        if !nested || !self.env.language.row().regions || self.outside || lasting {
+            return true;
+        }
+        let word = match region {
+            Some(Space::Shared) => "local",
+            Some(Space::Constant) => "constant",
+            _ => return true,
+        };
+        let message = format!("a `{word}` variable inside of a block or a function");
+        self.error("wrong-space", name, message, |d| {
+            d.label("expected it among the outermost declarations of the kernel")
+                .note(format!(
+                    "`{word}` variables are declared at kernel function scope (OpenCL C, {word} \
+                    Address Space)"
+                ))
+                .help(format!(
+                    "declare it there, and give functions a pointer: `{word} int *p`"
+                ))
+        });
+        false
+    }
+
+    fn refuse_region(&mut self, specifiers: &Specifiers) {
+        let word = self.str(&specifiers.range);
+        let message = format!("a `{word}` variable in a kernel");
+        self.error("unsupported", &specifiers.range, message, |d| {
+            d.label("expected a private or a local variable").help(
+                "declare it in `[memory]`; the language has global variables outside of kernels \
+                only",
+            )
+        });
+    }
+
+    fn refuse_object(&mut self, name: &Range<usize>, of: &Qualified) {
+        let (word, class) = (self.str(name), of.ty.name());
+        let message = format!("`{word}` is a `{class}` of one thread");
+        self.error("unsupported", name, message, |d| {
+            d.label("expected an object that threads share")
+                .help(format!(
+                    "declare it in `[memory]`, as in `{word} = {{ type = \"{class}\" }}`, \
+                    `__shared__` in the kernel, or `__device__` before it"
+                ))
+        });
     }
 
     fn scalar_variable(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {

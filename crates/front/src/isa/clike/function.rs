@@ -21,7 +21,7 @@ use crate::isa::bits::{
 };
 use program::words::{FLAGS, Order};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, FloatOp, Format, Op,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, FloatOp, Format, Op, RegId,
     Rounding, Scope, Space, Tag, Tags, Ty, Update,
 };
 
@@ -31,13 +31,48 @@ enum Expected {
     Register(Variable),
 }
 
-/// The orders of a compare-exchange.
-struct Orders {
-    success: Order,
+/// The order, the scope and the type of an atomic operation.
+#[derive(Clone, Copy)]
+struct AtomicAccess {
+    order: Order,
+    scope: Option<Scope>,
+    ty: Ty,
+}
+
+impl AtomicAccess {
+    /// An access with an order: a whole operation, or half of a read-modify-write.
+    fn with(self, order: Tag, is_half: bool) -> Access {
+        let mut tags = Tags::of(&[Tag::Atomic, order]);
+        if is_half {
+            tags.insert(Tag::Rmw);
+        }
+        Access {
+            tags,
+            scope: self.scope,
+            ty: self.ty,
+        }
+    }
+}
+
+/// The way in which a compare-exchange may fail.
+struct Failing {
     /// The order after a failure, if the call names one.
-    failure: Option<Order>,
+    order: Option<Order>,
     /// It may fail spuriously.
     weak: bool,
+}
+
+fn plain_access(ty: Ty, scope: Option<Scope>) -> Access {
+    Access {
+        tags: Tags::default(),
+        scope,
+        ty,
+    }
+}
+
+/// The operation of an update on a number of its type.
+fn on_numbers(op: BinOp, float: Option<(Format, FloatOp)>) -> BinOp {
+    float.map_or(op, |(format, add)| BinOp::Float(add, format))
 }
 
 /// The arguments of a call.
@@ -316,50 +351,16 @@ impl Lowering<'_, '_> {
             .map(|default| row.fixed.map(|f| f.1).or(args.scope).unwrap_or(default))
     }
 
+    /// Carries out a function of the table.
     fn act(&mut self, row: &Row, tree: &Tree, args: Args) -> Option<Value> {
-        let order = row
-            .fixed
-            .map(|f| f.0)
-            .or(args.order)
-            .unwrap_or(Order::SeqCst);
-        let scope = self.scope(row, &args);
-        let order = self.effective(order);
-        let half = |order, ty, rmw: bool| {
-            let mut tags = Tags::of(&[Tag::Atomic, order]);
-            if rmw {
-                tags.insert(Tag::Rmw);
-            }
-            Access { tags, scope, ty }
-        };
         match row.does {
-            Does::Fence(fixed) => {
-                self.fence(row, tree, fixed, &args)?;
-                return Some(Value::void());
-            }
-            Does::Barrier(domain) => {
-                self.barrier(domain, &args);
-                return Some(Value::void());
-            }
+            Does::Fence(fixed) => self.fence(row, tree, fixed, &args)?,
+            Does::Barrier(domain) => self.barrier(domain, &args),
             Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
             Does::Hand(handed, group) => return self.hands(handed, group, tree, args),
             Does::ActiveMask => return Some(self.active_mask(&tree.range)),
-            Does::Nothing => return Some(Value::void()),
-            Does::Abort => {
-                let holds = args.value.map(|value| self.branch(value.is_true()));
-                // This access reaches no memory. Fencepost reports only whether an execution
-                // reaches it.
-                let dst = self.temporary(Ty::U32);
-                let access = self.plain(Ty::U32);
-                self.push(Op::Load {
-                    dst,
-                    addr: Expr::Const(0),
-                    access,
-                });
-                holds
-                    .into_iter()
-                    .for_each(|at| self.patch(at, self.code.len()));
-                return Some(Value::void());
-            }
+            Does::Nothing => {}
+            Does::Abort => self.abort(args.value),
             Does::Computes(what, of) => return self.computes(tree, what, of, args.operands),
             Does::Bits(bits, of) => return self.bits(row, tree, bits, of, args.value?),
             Does::Larger | Does::Smaller => {
@@ -370,57 +371,46 @@ impl Lowering<'_, '_> {
                 };
                 return Some(self.arithmetic(op, args.compared?, args.value?, &tree.range));
             }
-            _ => {}
+            _ => return self.access_memory(row, tree, args),
         }
-        let (addr, of) = args.addr?;
-        let Some(ty) = of.word() else {
-            let name = of.ty.name();
-            self.error(
-                "wrong-operand",
-                &tree.range,
-                format!("a `{name}` is not an integer"),
-                |d| d.label("expected the address of an integer"),
-            );
-            return None;
-        };
-        if of.constant
-            && !matches!(
-                row.does,
-                Does::Load | Does::Wait | Does::Read | Does::ReadOnly
-            )
-        {
-            self.error(
-                "constant",
-                &tree.range,
-                format!("`{}` on something `const`", row.name),
-                |d| d.label("expected something that may be changed"),
-            );
-            return None;
+        Some(Value::void())
+    }
+
+    /// Ends the program, if a condition fails.
+    fn abort(&mut self, condition: Option<Value>) {
+        let holds = condition.map(|value| self.branch(value.is_true()));
+        // This access reaches no memory. Fencepost reports only whether an execution reaches it.
+        let dst = self.temporary(Ty::U32);
+        let access = self.plain(Ty::U32);
+        self.push(Op::Load {
+            dst,
+            addr: Expr::Const(0),
+            access,
+        });
+        if let Some(at) = holds {
+            self.patch(at, self.code.len());
         }
-        if let Some(name) = self.constant(&addr).map(str::to_string) {
-            let message = format!("`{}` on `{name}`, which is in constant memory", row.name);
-            self.error("constant-memory", &tree.range, message, |d| {
-                d.label("expected global or local memory")
-                    .note("constant memory is read-only, and never atomic")
-            });
-            return None;
-        }
-        self.beyond_the_thread(row, tree, &addr)?;
+    }
+
+    /// Carries out a function on the memory that its first argument points to.
+    fn access_memory(&mut self, row: &Row, tree: &Tree, mut args: Args) -> Option<Value> {
+        let (addr, of) = args.addr.take()?;
+        let ty = self.accessed_word(row, tree, &addr, &of)?;
+        let named = row.fixed.map(|f| f.0).or(args.order);
+        let order = self.effective(named.unwrap_or(Order::SeqCst));
+        let scope = self.scope(row, &args);
+        let atomic = AtomicAccess { order, scope, ty };
         let float = match of.ty {
             Type::Float(format) => Some((format, self.atomic_float(row, tree, format)?)),
             _ => None,
         };
-        let number = |op: BinOp| float.map_or(op, |(format, add)| BinOp::Float(add, format));
-        let value = match row.does {
-            Does::Fetch(op) | Does::FetchNew(op) => {
-                self.operand(row, tree, op, &of.ty, args.value)?
+        let value = match (row.does, args.value.take()) {
+            (Does::Fetch(op) | Does::FetchNew(op), value) => {
+                self.operand(row, tree, op, &of.ty, value)?
             }
-            _ => args
-                .value
-                .map(|v| v.converted(&of.ty).expr)
-                .unwrap_or(Expr::Const(0)),
+            (_, Some(value)) => value.converted(&of.ty).expr,
+            (_, None) => Expr::Const(0),
         };
-        let mut new = None;
         let update = match row.does {
             Does::Read | Does::ReadOnly => {
                 self.in_global(row, tree, &addr)?;
@@ -430,94 +420,117 @@ impl Lowering<'_, '_> {
                 return Some(self.read(Place::Memory(addr, of)));
             }
             Does::Load => {
-                let dst = self.temporary(ty);
-                self.push(Op::Load {
-                    dst,
-                    addr,
-                    access: half(order.of_read(), ty, false),
-                });
+                let dst = self.atomic_load(addr, atomic);
                 return Some(Value::new(Expr::Reg(dst), of.ty));
             }
             Does::Wait => {
-                let head = self.code.len();
-                let dst = self.temporary(ty);
-                self.push(Op::Load {
-                    dst,
-                    addr,
-                    access: half(order.of_read(), ty, false),
-                });
-                let same = Expr::Cmp(CmpOp::Eq, ty, Expr::Reg(dst).into(), value.into());
-                self.push(Op::Branch {
-                    cond: same,
-                    target: head,
-                });
+                self.wait_while_equal(addr, atomic, value);
                 return Some(Value::void());
             }
-            Does::TestAndSet => Update::Exchange(Expr::Const(1)),
             Does::Store | Does::Clear => {
-                self.push(Op::Store {
-                    addr,
-                    value,
-                    access: half(order.of_write(), ty, false),
-                });
-                return Some(Value::void());
+                let access = atomic.with(order.of_write(), false);
+                return Some(self.store(addr, value, access));
             }
             Does::Write => {
                 self.in_global(row, tree, &addr)?;
                 let access = self.plain(ty);
-                self.push(Op::Store {
-                    addr,
-                    value,
-                    access,
-                });
-                return Some(Value::void());
+                return Some(self.store(addr, value, access));
             }
-            Does::Fetch(op) => Update::Apply(number(op), value),
-            Does::FetchNew(op) => {
-                new = Some((number(op), value.clone()));
-                Update::Apply(number(op), value)
-            }
-            Does::Step(op) => Update::Apply(op, Expr::Const(1)),
             Does::CompareExchange { weak } => {
-                let weak = args.weak.unwrap_or(weak);
-                let failure = args
-                    .failure
-                    .map(|o| self.effective(o))
-                    .filter(|_| self.env.language.cpp);
-                let orders = Orders {
-                    success: order,
-                    failure,
-                    weak,
+                let failure = args.failure.map(|o| self.effective(o));
+                let failing = Failing {
+                    order: failure.filter(|_| self.env.language.cpp),
+                    weak: args.weak.unwrap_or(weak),
                 };
-                return self.compare_exchange(args.expected?, (addr, ty), value, orders, scope);
+                let expected = args.expected?;
+                return Some(self.compare_exchange(expected, addr, value, atomic, &failing));
             }
-            Does::CompareAndSwap => {
-                let expected = args.compared?.converted(&of.ty).expr;
-                Update::CompareExchange {
-                    expected,
-                    new: value,
-                }
+            Does::CompareAndSwap => Update::CompareExchange {
+                expected: args.compared?.converted(&of.ty).expr,
+                new: value.clone(),
+            },
+            Does::TestAndSet => Update::Exchange(Expr::Const(1)),
+            Does::Step(op) => Update::Apply(op, Expr::Const(1)),
+            Does::Fetch(op) | Does::FetchNew(op) => {
+                Update::Apply(on_numbers(op, float), value.clone())
             }
-            _ => Update::Exchange(value),
+            _ => Update::Exchange(value.clone()),
         };
-        let dst = self.temporary(ty);
-        let (read, write) = (
-            half(order.of_read(), ty, true),
-            half(order.of_write(), ty, true),
+        let old = Expr::Reg(self.read_modify_write(addr, update, atomic));
+        let result = match row.does {
+            Does::FetchNew(op) => Expr::Bin(on_numbers(op, float), ty, old.into(), value.into()),
+            _ => old,
+        };
+        Some(Value::new(result, of.ty))
+    }
+
+    /// The type of the word that a function accesses. Reports memory on which it cannot act.
+    fn accessed_word(&mut self, row: &Row, tree: &Tree, addr: &Expr, of: &Qualified) -> Option<Ty> {
+        let Some(ty) = of.word() else {
+            let message = format!("a `{}` is not an integer", of.ty.name());
+            self.error("wrong-operand", &tree.range, message, |d| {
+                d.label("expected the address of an integer")
+            });
+            return None;
+        };
+        let only_reads = matches!(
+            row.does,
+            Does::Load | Does::Wait | Does::Read | Does::ReadOnly
         );
+        if of.constant && !only_reads {
+            let message = format!("`{}` on something `const`", row.name);
+            self.error("constant", &tree.range, message, |d| {
+                d.label("expected something that may be changed")
+            });
+            return None;
+        }
+        if let Some(name) = self.constant(addr).map(str::to_string) {
+            let message = format!("`{}` on `{name}`, which is in constant memory", row.name);
+            self.error("constant-memory", &tree.range, message, |d| {
+                d.label("expected global or local memory")
+                    .note("constant memory is read-only, and never atomic")
+            });
+            return None;
+        }
+        self.beyond_the_thread(row, tree, addr)?;
+        Some(ty)
+    }
+
+    fn atomic_load(&mut self, addr: Expr, atomic: AtomicAccess) -> RegId {
+        let dst = self.temporary(atomic.ty);
+        let access = atomic.with(atomic.order.of_read(), false);
+        self.push(Op::Load { dst, addr, access });
+        dst
+    }
+
+    /// Loads until the value differs from a given one.
+    fn wait_while_equal(&mut self, addr: Expr, atomic: AtomicAccess, value: Expr) {
+        let head = self.code.len();
+        let read = Expr::Reg(self.atomic_load(addr, atomic));
+        let cond = Expr::Cmp(CmpOp::Eq, atomic.ty, read.into(), value.into());
+        self.push(Op::Branch { cond, target: head });
+    }
+
+    fn store(&mut self, addr: Expr, value: Expr, access: Access) -> Value {
+        self.push(Op::Store {
+            addr,
+            value,
+            access,
+        });
+        Value::void()
+    }
+
+    /// Adds a read-modify-write; returns the register of the value that it reads.
+    fn read_modify_write(&mut self, addr: Expr, update: Update, atomic: AtomicAccess) -> RegId {
+        let dst = self.temporary(atomic.ty);
         self.push(Op::Rmw {
             dst: Some(dst),
             addr,
             update,
-            read,
-            write,
+            read: atomic.with(atomic.order.of_read(), true),
+            write: atomic.with(atomic.order.of_write(), true),
         });
-        let old = Expr::Reg(dst);
-        let expr = match new {
-            Some((op, value)) => Expr::Bin(op, ty, old.into(), value.into()),
-            None => old,
-        };
-        Some(Value::new(expr, of.ty))
+        dst
     }
 
     /// Reports an atomic function of CUDA on memory of the thread alone: it is for global and
@@ -695,45 +708,22 @@ impl Lowering<'_, '_> {
     fn compare_exchange(
         &mut self,
         expected: Expected,
-        (addr, ty): (Expr, Ty),
+        addr: Expr,
         new: Expr,
-        Orders {
-            success: order,
-            failure,
-            weak,
-        }: Orders,
-        scope: Option<Scope>,
-    ) -> Option<Value> {
+        atomic: AtomicAccess,
+        failing: &Failing,
+    ) -> Value {
+        let AtomicAccess { order, scope, ty } = atomic;
         // In the published OpenCL tests, accesses to the expected location have the scope of the
         // operation.
         let of_plain = scope.filter(|_| self.env.language.plain_scope.is_some());
-        let plain = |ty| Access {
-            tags: Tags::default(),
-            scope: of_plain,
-            ty,
-        };
-        let wanted = self.temporary(ty);
-        match &expected {
-            Expected::Memory(at, of) => {
-                let access = plain(of.word().unwrap_or(ty));
-                self.push(Op::Load {
-                    dst: wanted,
-                    addr: at.clone(),
-                    access,
-                });
-            }
-            Expected::Register(variable) => {
-                let value = Value::new(Expr::Reg(variable.reg), variable.of.ty.clone()).fit(ty);
-                self.push(Op::Assign { dst: wanted, value });
-            }
-        }
-        let half = |order| Access {
-            tags: Tags::of(&[Tag::Atomic, Tag::Rmw, order]),
-            scope,
-            ty,
-        };
-        let (mut read, write) = (half(order.of_read()), half(order.of_write()));
-        if let Some(failure) = failure.filter(|f| f.of_read() != order.on_failure().of_read()) {
+        let wanted = self.read_expected(&expected, ty, of_plain);
+        let (mut read, write) = (
+            atomic.with(order.of_read(), true),
+            atomic.with(order.of_write(), true),
+        );
+        let differs = |f: &Order| f.of_read() != order.on_failure().of_read();
+        if let Some(failure) = failing.order.filter(differs) {
             read.tags.insert(match failure {
                 Order::SeqCst => Tag::FailSeqCst,
                 Order::Acquire => Tag::FailAcquire,
@@ -742,37 +732,10 @@ impl Lowering<'_, '_> {
         }
         let old = self.temporary(ty);
         let result = self.temporary(Ty::S32);
-        let give_up = weak.then(|| {
-            let fails = self.temporary(Ty::S32);
-            self.push(Op::Choice {
-                dst: fails,
-                spurious: true,
-            });
-            let go_on = self.branch(Expr::Cmp(
-                CmpOp::Eq,
-                Ty::S32,
-                Expr::Reg(fails).into(),
-                Expr::Const(0).into(),
-            ));
-            let on_failure = failure.unwrap_or(order.on_failure());
-            let access = Access {
-                tags: Tags::of(&[Tag::Atomic, on_failure.of_read()]),
-                scope,
-                ty,
-            };
-            self.push(Op::Load {
-                dst: old,
-                addr: addr.clone(),
-                access,
-            });
-            self.push(Op::Assign {
-                dst: result,
-                value: Expr::Const(0),
-            });
-            let over = self.branch(Expr::Const(1));
-            let here = self.code.len();
-            self.patch(go_on, here);
-            over
+        let give_up = failing.weak.then(|| {
+            let on_failure = failing.order.unwrap_or(order.on_failure());
+            let access = atomic.with(on_failure.of_read(), false);
+            self.fail_spuriously(old, result, addr.clone(), access)
         });
         let update = Update::CompareExchange {
             expected: Expr::Reg(wanted),
@@ -800,28 +763,72 @@ impl Lowering<'_, '_> {
             let here = self.code.len();
             self.patch(over, here);
         }
-        let seen = Value::of(Expr::Reg(old), ty);
-        match expected {
-            Expected::Memory(at, of) => {
-                let access = plain(of.word().unwrap_or(ty));
-                let value = seen.converted(&of.ty).expr;
-                self.push(Op::Store {
-                    addr: at,
-                    value,
-                    access,
-                });
-            }
-            Expected::Register(variable) => {
-                let value = seen.converted(&variable.of.ty).expr;
-                self.push(Op::Assign {
-                    dst: variable.reg,
-                    value,
-                });
-            }
-        }
+        self.write_expected(expected, Value::of(Expr::Reg(old), ty), of_plain);
         let end = self.code.len();
         self.patch(skip, end);
-        Some(Value::new(Expr::Reg(result), Type::Bool))
+        Value::new(Expr::Reg(result), Type::Bool)
+    }
+
+    /// Reads the expected value of a compare-exchange into a register.
+    fn read_expected(&mut self, expected: &Expected, ty: Ty, scope: Option<Scope>) -> RegId {
+        let dst = self.temporary(ty);
+        self.push(match expected {
+            Expected::Memory(at, of) => Op::Load {
+                dst,
+                addr: at.clone(),
+                access: plain_access(of.word().unwrap_or(ty), scope),
+            },
+            Expected::Register(variable) => {
+                let value = Value::new(Expr::Reg(variable.reg), variable.of.ty.clone()).fit(ty);
+                Op::Assign { dst, value }
+            }
+        });
+        dst
+    }
+
+    /// Writes the value that a failed compare-exchange saw to the place of the expected one.
+    fn write_expected(&mut self, expected: Expected, seen: Value, scope: Option<Scope>) {
+        let ty = seen.word();
+        self.push(match expected {
+            Expected::Memory(addr, of) => Op::Store {
+                addr,
+                value: seen.converted(&of.ty).expr,
+                access: plain_access(of.word().unwrap_or(ty), scope),
+            },
+            Expected::Register(variable) => Op::Assign {
+                dst: variable.reg,
+                value: seen.converted(&variable.of.ty).expr,
+            },
+        });
+    }
+
+    /// Adds the choice of a spurious failure: a load, and 0 as the result. Returns the branch that
+    /// such a failure takes.
+    fn fail_spuriously(&mut self, old: RegId, result: RegId, addr: Expr, access: Access) -> usize {
+        let fails = self.temporary(Ty::S32);
+        self.push(Op::Choice {
+            dst: fails,
+            spurious: true,
+        });
+        let go_on = self.branch(Expr::Cmp(
+            CmpOp::Eq,
+            Ty::S32,
+            Expr::Reg(fails).into(),
+            Expr::Const(0).into(),
+        ));
+        self.push(Op::Load {
+            dst: old,
+            addr,
+            access,
+        });
+        self.push(Op::Assign {
+            dst: result,
+            value: Expr::Const(0),
+        });
+        let over = self.branch(Expr::Const(1));
+        let here = self.code.len();
+        self.patch(go_on, here);
+        over
     }
 
     fn fence(&mut self, row: &Row, tree: &Tree, fixed: Option<Order>, args: &Args) -> Option<()> {

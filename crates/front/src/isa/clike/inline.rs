@@ -744,51 +744,17 @@ impl Lowering<'_, '_> {
         callee: Callee,
         args: &[&Tree],
     ) -> Value {
-        let Callee {
-            function,
-            instance,
-            receiver,
-            class,
-        } = callee;
-        let name = &function.result.declarator.name;
-        let word = self.str(name);
-        let definition = name.start;
-        let kernel = function.result.specifiers.has(Storage::Kernel).is_some();
-        let arguments = self.spelled_arguments(&instance);
-        let recursive = self
-            .frames
-            .iter()
-            .any(|frame| frame.at == definition && frame.instance == arguments);
-        self.calls += 1;
-        let long = self.code.len() > LONGEST || self.calls > MOST_CALLS;
-        if kernel || recursive || long || self.depth > DEEPEST {
-            let (message, label) = match (kernel, recursive) {
-                (true, _) => (
-                    format!("`{word}` is a kernel"),
-                    "kernels are launched, not called",
-                ),
-                (_, true) => (
-                    format!("`{word}` calls itself"),
-                    "recursion is not supported: expected a loop",
-                ),
-                _ if long => (
-                    "this thread is too long, its functions written out".to_string(),
-                    "expected less code",
-                ),
-                _ => (
-                    "this is nested too deeply, its functions written out".to_string(),
-                    "expected fewer levels",
-                ),
-            };
-            self.error("unsupported", range, message, |d| d.label(label));
+        let function = callee.function.clone();
+        let declarator = &function.result.declarator;
+        let arguments = self.spelled_arguments(&callee.instance);
+        if self.refuse_call(range, &function, &arguments) {
             return self.nothing();
         }
-        let auto = matches!(function.result.specifiers.base, Base::Auto)
-            && function.result.declarator.pointers.is_empty();
-        let refers = function.result.declarator.reference;
+        let auto =
+            matches!(function.result.specifiers.base, Base::Auto) && declarator.pointers.is_empty();
         let result = match auto {
             true => None,
-            false => match self.in_instance(&instance, |l| l.named_type(&function.result)) {
+            false => match self.in_instance(&callee.instance, |l| l.named_type(&function.result)) {
                 Some(of) => Some(of),
                 None => return self.nothing(),
             },
@@ -797,41 +763,115 @@ impl Lowering<'_, '_> {
             .params
             .iter()
             .zip(args.iter().copied().chain(defaults(&function, args.len())))
-            .map(|(param, arg)| self.argument_of(param, &instance, arg, &function.body))
+            .map(|(param, arg)| self.argument_of(param, &callee.instance, arg, &function.body))
             .collect();
-        let dst = match &result {
-            Some(_) if refers => Some(self.temporary(Ty::WORD)),
+        let word = self.str(&declarator.name);
+        let mut frame = Frame {
+            name: word.to_string(),
+            at: declarator.name.start,
+            instance: arguments,
+            depth: 0,
+            result,
+            refers: declarator.reference,
+            dst: None,
+            place: None,
+            returns: Vec::new(),
+        };
+        if self.give_result_room(&mut frame, &function).is_none() {
+            return self.nothing();
+        }
+        let base = self.scopes.enter_function();
+        self.bind_names_of(&callee);
+        for (param, binding) in function.params.iter().zip(bindings) {
+            let word = self.str(&param.declarator.name);
+            if let Some(binding) = binding {
+                self.scopes.bind(word, binding);
+            }
+        }
+        frame.depth = self.scopes.depth();
+        if let (Some(given), Some((at, of))) = (&function.constructs, &callee.receiver) {
+            self.initialise_members(at, of, given, &declarator.name);
+        }
+        let frame = self.inside(frame, &function.body);
+        self.scopes.leave_function(base);
+        match frame {
+            Some(frame) => self.value_of_call(frame),
+            None => Value::void(),
+        }
+    }
+
+    /// Reports a call that cannot be written out; `true` if it is one.
+    fn refuse_call(&mut self, range: &Range<usize>, function: &Function, arguments: &str) -> bool {
+        let name = &function.result.declarator.name;
+        let word = self.str(name);
+        let kernel = function.result.specifiers.has(Storage::Kernel).is_some();
+        let recursive = self
+            .frames
+            .iter()
+            .any(|frame| frame.at == name.start && frame.instance == arguments);
+        self.calls += 1;
+        let long = self.code.len() > LONGEST || self.calls > MOST_CALLS;
+        let (message, label) = if kernel {
+            (
+                format!("`{word}` is a kernel"),
+                "kernels are launched, not called",
+            )
+        } else if recursive {
+            (
+                format!("`{word}` calls itself"),
+                "recursion is not supported: expected a loop",
+            )
+        } else if long {
+            (
+                "this thread is too long, its functions written out".to_string(),
+                "expected less code",
+            )
+        } else if self.depth > DEEPEST {
+            (
+                "this is nested too deeply, its functions written out".to_string(),
+                "expected fewer levels",
+            )
+        } else {
+            return false;
+        };
+        self.error("unsupported", range, message, |d| d.label(label));
+        true
+    }
+
+    /// Gives a function a register or memory for its result. `None`: this function reported an
+    /// error.
+    fn give_result_room(&mut self, frame: &mut Frame, function: &Function) -> Option<()> {
+        let name = &function.result.declarator.name;
+        frame.dst = match &frame.result {
+            Some(_) if frame.refers => Some(self.temporary(Ty::WORD)),
             Some(of) => of.word().map(|ty| self.temporary(ty)),
             None => None,
         };
-        let place = match &result {
-            Some(of) if matches!(of.ty, Type::Struct(_)) && !refers => {
-                let Some(at) = self.unnamed(&format!("{word}()"), of, name) else {
-                    return self.nothing();
-                };
-                Some((at, of.clone()))
-            }
-            _ => None,
-        };
-        if let (true, false) = (
-            dst.is_some() || place.is_some(),
-            function.body.last().is_some_and(Stmt::always_returns),
-        ) {
-            self.error(
-                "undefined-value",
-                &function.result.declarator.name,
-                "it may end without a value",
-                |d| d.label("expected `return` at its end, or in both branches of an `if` there"),
-            );
+        if let Some(of) = &frame.result
+            && matches!(of.ty, Type::Struct(_))
+            && !frame.refers
+        {
+            let at = self.unnamed(&format!("{}()", frame.name), of, name)?;
+            frame.place = Some((at, of.clone()));
         }
-        let base = self.scopes.enter_function();
-        for (word, binding) in &instance {
+        let gives_value = frame.dst.is_some() || frame.place.is_some();
+        if gives_value && !function.body.last().is_some_and(Stmt::always_returns) {
+            self.error("undefined-value", name, "it may end without a value", |d| {
+                d.label("expected `return` at its end, or in both branches of an `if` there")
+            });
+        }
+        Some(())
+    }
+
+    /// Binds the names that the body of a function sees beside its parameters.
+    fn bind_names_of(&mut self, callee: &Callee) {
+        for (word, binding) in &callee.instance {
             self.scopes.bind(word, binding.clone());
         }
-        if let Some(class) = &class {
+        if let Some(class) = &callee.class {
             self.bind_class(class);
         }
-        match (&receiver, &class) {
+        match (&callee.receiver, &callee.class) {
             (Some((at, of)), _) => self.bind_members(at.clone(), of),
             (None, Some(class)) => {
                 if let Some(ty) = self.made_type(class) {
@@ -840,36 +880,15 @@ impl Lowering<'_, '_> {
             }
             (None, None) => {}
         }
-        for (param, binding) in function.params.iter().zip(bindings) {
-            let word = self.str(&param.declarator.name);
-            if let Some(binding) = binding {
-                self.scopes.bind(word, binding);
-            }
-        }
-        let frame = Frame {
-            name: word.to_string(),
-            at: definition,
-            instance: arguments,
-            depth: self.scopes.depth(),
-            result,
-            refers,
-            dst,
-            place,
-            returns: Vec::new(),
-        };
-        if let (Some(given), Some((at, of))) = (&function.constructs, &receiver) {
-            self.initialise_members(at, of, given, name);
-        }
-        let frame = self.inside(frame, &function.body);
-        self.scopes.leave_function(base);
-        let Some(frame) = frame else {
-            return Value::void();
-        };
-        let ty = frame.result.map_or(Type::Void, |of| match refers {
+    }
+
+    /// The value of a call whose function has ended.
+    fn value_of_call(&mut self, frame: Frame) -> Value {
+        self.refers = frame.refers;
+        let ty = frame.result.map_or(Type::Void, |of| match frame.refers {
             true => of.pointer(),
             false => of.ty,
         });
-        self.refers = refers;
         match (frame.dst, frame.place) {
             (Some(dst), _) => Value::new(Expr::Reg(dst), ty),
             (None, Some((at, _))) => Value::new(at, ty),

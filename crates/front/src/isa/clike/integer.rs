@@ -69,56 +69,90 @@ pub(super) fn limits(ty: Ty) -> (i64, i64) {
     }
 }
 
+fn n(n: i64) -> Expr {
+    Expr::Const(n)
+}
+
+/// The distance of two operands, unsigned.
+fn distance(ty: Ty, a: &Expr, b: &Expr) -> Expr {
+    let bits = unsigned(ty);
+    let (more, less) = (bin(BinOp::Sub, bits, a, b), bin(BinOp::Sub, bits, b, a));
+    select(cmp(CmpOp::Gt, ty, a, b), more, less)
+}
+
+/// The upper half of a product.
+fn upper(ty: Ty, a: &Expr, b: &Expr) -> Expr {
+    let wide = Ty { bits: 64, ..ty };
+    let product = bin(BinOp::Mul, wide, a, b);
+    let half = bin(BinOp::Shr, wide, &product, &n(i64::from(ty.bits)));
+    Expr::Cast(ty, half.into())
+}
+
+/// The lowest 24 bits.
+fn low(ty: Ty, of: &Expr) -> Expr {
+    bin(BinOp::Shr, ty, &bin(BinOp::Shl, ty, of, &n(8)), &n(8))
+}
+
+/// `a` after a rotation to the left by `b`.
+fn rotated(ty: Ty, a: &Expr, b: &Expr) -> Expr {
+    use BinOp::{And, Or, Shl, Shr, Sub};
+    let (bits, width) = (unsigned(ty), i64::from(ty.bits));
+    let last = n(width - 1);
+    let by = bin(And, bits, b, &last);
+    let back = bin(And, bits, &bin(Sub, bits, &n(width), &by), &last);
+    let a = Expr::Cast(bits, a.clone().into());
+    let (left, right) = (bin(Shl, bits, &a, &by), bin(Shr, bits, &a, &back));
+    Expr::Cast(ty, bin(Or, bits, &left, &right).into())
+}
+
+/// A sum or difference, limited to the range of the type.
+fn saturated(op: BinOp, ty: Ty, a: &Expr, b: &Expr) -> Expr {
+    use BinOp::{Add, And, Xor};
+    let (least, most) = limits(ty);
+    let result = bin(op, ty, a, b);
+    if ty.signed {
+        // The sign bit is set on overflow. A sum overflows if both operands have the other sign.
+        let other = if op == Add {
+            bin(Xor, ty, b, &result)
+        } else {
+            bin(Xor, ty, a, b)
+        };
+        let wrong = bin(And, ty, &bin(Xor, ty, a, &result), &other);
+        let nearest = select(cmp(CmpOp::Lt, ty, a, &n(0)), n(least), n(most));
+        select(cmp(CmpOp::Lt, ty, &wrong, &n(0)), nearest, result)
+    } else if op == Add {
+        select(cmp(CmpOp::Lt, ty, &result, a), n(most), result)
+    } else {
+        select(cmp(CmpOp::Lt, ty, a, b), n(0), result)
+    }
+}
+
+/// Half of the joined words `b` and `a` after a shift: the upper one to the left, else the lower.
+fn funnelled(ty: Ty, a: &Expr, b: &Expr, by: &Expr, left: bool) -> Expr {
+    use BinOp::{Or, Shl, Shr};
+    let wide = Ty::U64;
+    let joined = bin(Or, wide, &bin(Shl, wide, b, &n(32)), a);
+    let shifted = match left {
+        true => bin(Shr, wide, &bin(Shl, wide, &joined, by), &n(32)),
+        false => bin(Shr, wide, &joined, by),
+    };
+    Expr::Cast(ty, shifted.into())
+}
+
 impl Computed {
     /// The result for operands of type `ty`, and its type.
     pub(super) fn of(self, ty: Ty, all: &[Expr]) -> (Expr, Ty) {
-        use BinOp::{Add, And, Max, Min, Mul, Or, Shl, Shr, Sub, Xor};
-        fn n(n: i64) -> Expr {
-            Expr::Const(n)
-        }
+        use BinOp::{Add, And, Max, Min, Mul, Or, Shr, Sub, Xor};
         let operand = |at: usize| all.get(at).cloned().unwrap_or(Expr::Const(0));
         let (a, b, c) = (operand(0), operand(1), operand(2));
-        let wide = Ty { bits: 64, ..ty };
         let bits = unsigned(ty);
-        let distance = || {
-            let (more, less) = (bin(Sub, bits, &a, &b), bin(Sub, bits, &b, &a));
-            select(cmp(CmpOp::Gt, ty, &a, &b), more, less)
-        };
-        let upper = || {
-            let product = bin(Mul, wide, &a, &b);
-            Expr::Cast(ty, bin(Shr, wide, &product, &n(i64::from(ty.bits))).into())
-        };
-        let low = || {
-            let low = |of: &Expr| bin(Shr, ty, &bin(Shl, ty, of, &n(8)), &n(8));
-            bin(Mul, ty, &low(&a), &low(&b))
-        };
         let value = match self {
             Computed::Min => bin(Min, ty, &a, &b),
             Computed::Max => bin(Max, ty, &a, &b),
             Computed::Clamp => bin(Min, ty, &bin(Max, ty, &a, &b), &c),
-            Computed::Rotate => {
-                let last = n(i64::from(ty.bits) - 1);
-                let by = bin(And, bits, &b, &last);
-                let back = bin(
-                    And,
-                    bits,
-                    &bin(Sub, bits, &n(i64::from(ty.bits)), &by),
-                    &last,
-                );
-                let a = Expr::Cast(bits, a.clone().into());
-                Expr::Cast(
-                    ty,
-                    bin(
-                        Or,
-                        bits,
-                        &bin(Shl, bits, &a, &by),
-                        &bin(Shr, bits, &a, &back),
-                    )
-                    .into(),
-                )
-            }
-            Computed::Distance => return (distance(), bits),
-            Computed::DistanceAnd => return (bin(Add, bits, &distance(), &c), bits),
+            Computed::Rotate => rotated(ty, &a, &b),
+            Computed::Distance => return (distance(ty, &a, &b), bits),
+            Computed::DistanceAnd => return (bin(Add, bits, &distance(ty, &a, &b), &c), bits),
             Computed::HalfSum(false) => bin(
                 Add,
                 ty,
@@ -131,36 +165,14 @@ impl Computed {
                 &bin(Or, ty, &a, &b),
                 &bin(Shr, ty, &bin(Xor, ty, &a, &b), &n(1)),
             ),
-            Computed::Saturated(op) => {
-                let (least, most) = limits(ty);
-                let result = bin(op, ty, &a, &b);
-                if ty.signed {
-                    // The sign bit is set on overflow. A sum overflows if both operands have the
-                    // other sign.
-                    let other = if op == Add {
-                        bin(Xor, ty, &b, &result)
-                    } else {
-                        bin(Xor, ty, &a, &b)
-                    };
-                    let wrong = bin(And, ty, &bin(Xor, ty, &a, &result), &other);
-                    let nearest = select(cmp(CmpOp::Lt, ty, &a, &n(0)), n(least), n(most));
-                    select(cmp(CmpOp::Lt, ty, &wrong, &n(0)), nearest, result)
-                } else if op == Add {
-                    select(cmp(CmpOp::Lt, ty, &result, &a), n(most), result)
-                } else {
-                    select(cmp(CmpOp::Lt, ty, &a, &b), n(0), result)
-                }
-            }
-            Computed::Upper => upper(),
-            Computed::UpperAnd => bin(Add, ty, &upper(), &c),
-            Computed::Low => low(),
-            Computed::LowAnd => bin(Add, ty, &low(), &c),
+            Computed::Saturated(op) => saturated(op, ty, &a, &b),
+            Computed::Upper => upper(ty, &a, &b),
+            Computed::UpperAnd => bin(Add, ty, &upper(ty, &a, &b), &c),
+            Computed::Low => bin(Mul, ty, &low(ty, &a), &low(ty, &b)),
+            Computed::LowAnd => bin(Add, ty, &bin(Mul, ty, &low(ty, &a), &low(ty, &b)), &c),
             Computed::BitSelect => {
-                let (first, second) = (
-                    bin(And, ty, &a, &bin(Xor, ty, &c, &n(-1))),
-                    bin(And, ty, &b, &c),
-                );
-                bin(Or, ty, &first, &second)
+                let first = bin(And, ty, &a, &bin(Xor, ty, &c, &n(-1)));
+                bin(Or, ty, &first, &bin(And, ty, &b, &c))
             }
             Computed::Funnel { left, clamped } => {
                 let by = if clamped {
@@ -168,12 +180,7 @@ impl Computed {
                 } else {
                     bin(And, ty, &c, &n(31))
                 };
-                let joined = bin(Or, Ty::U64, &bin(Shl, Ty::U64, &b, &n(32)), &a);
-                let shifted = match left {
-                    true => bin(Shr, Ty::U64, &bin(Shl, Ty::U64, &joined, &by), &n(32)),
-                    false => bin(Shr, Ty::U64, &joined, &by),
-                };
-                Expr::Cast(ty, shifted.into())
+                funnelled(ty, &a, &b, &by, left)
             }
         };
         (value, ty)

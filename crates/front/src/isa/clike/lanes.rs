@@ -142,39 +142,16 @@ impl Lowering<'_, '_> {
         args: Args,
     ) -> Option<Value> {
         let value = args.value?;
-        let float = matches!(value.ty, Type::Float(_)).then(|| value.ty.clone());
-        let moves = matches!(handed, Handed::Shuffle(_) | Handed::Broadcast);
-        let computes = matches!(
-            handed,
-            Handed::Before(_) | Handed::UpTo(_) | Handed::Reduced(_)
-        );
-        if float.is_some() && (computes || (moves && value.word().bits < 32)) {
-            let name = value.ty.name();
-            self.error(
-                "unsupported",
-                &tree.range,
-                format!("this function of a `{name}` is not supported"),
-                |d| {
-                    d.label("expected an integer")
-                        .note("in which order numbers of floating point are added is left open")
-                },
-            );
-            return None;
-        }
         let seat = if group == Scope::Warp {
             self.env.warp
         } else {
             self.env.block
         };
-        if seat.of > i64::BITS {
-            self.error(
-                "unsupported-group",
-                &tree.range,
-                "groups of more than 64 are not supported here",
-                |d| d.label(format!("this one has {}", seat.of)),
-            );
+        if self.refuse_handing(handed, &value, seat.of, tree) {
             return None;
         }
+        let moves = matches!(handed, Handed::Shuffle(_) | Handed::Broadcast);
+        let float = matches!(value.ty, Type::Float(_)).then(|| value.ty.clone());
         let lanes = LaneSet {
             attendance: self.attendance(group, args.collective),
             ..LaneSet::new(group, seat, args.lanes.unwrap_or(Expr::Const(-1)))
@@ -191,97 +168,31 @@ impl Lowering<'_, '_> {
             };
             (ty, Expr::Cast(ty, value.expr.clone().into()))
         };
-        if seat.anywhere {
-            // Whose value it is depends on the thread.
-            self.push(lanes.meet(brought, Expr::Const(1)));
-            let ty = match handed {
-                Handed::All | Handed::Any => Ty::S32,
-                _ => ty,
-            };
-            let dst = self.temporary(ty);
-            let value = Expr::unknown(ty);
-            self.push(Op::Assign { dst, value });
-            return Some(match float.filter(|_| moves) {
-                Some(float) => Value::new(Expr::Reg(dst), float),
-                None => Value::of(Expr::Reg(dst), ty),
-            });
-        }
         let lane = args.lane.map_or(Expr::Const(0), |lane| match lane.ty {
             Type::Float(_) => lane.fit(Ty::S32),
             _ => lane.expr,
         });
-        let all = lanes.possible();
         let (result, ty) = match handed {
+            _ if seat.anywhere => {
+                // Whose value it is depends on the thread.
+                self.push(lanes.meet(brought, Expr::Const(1)));
+                let ty = match handed {
+                    Handed::All | Handed::Any => Ty::S32,
+                    _ => ty,
+                };
+                (Expr::unknown(ty), ty)
+            }
             Handed::Shuffle(mode) => {
                 let clamp = if mode == ShuffleMode::Up { 0 } else { 31 };
-                let shuffled = ShuffleSources::new(
-                    mode,
-                    lane,
-                    Expr::Const((32 - args.width.unwrap_or(32)) << 8 | clamp),
-                    &lanes,
-                );
-                let from: Vec<u32> = shuffled.from.iter().map(|f| f.0).collect();
-                match shuffled.is_defined(&lanes) {
-                    // The result is never defined, as in PTX.
-                    Expr::Const(0) => {
-                        self.brings(&lanes, brought, ty, Expr::Const(1), &[]);
-                        (Expr::unknown(ty), ty)
-                    }
-                    defined => {
-                        let met = self.brings(&lanes, brought, ty, defined, &from);
-                        if met.lanes.mask != lanes.mask {
-                            self.misused_unless(shuffled.is_defined(&met.lanes));
-                        }
-                        (
-                            shuffled
-                                .chosen(&met.taken.into_iter().map(|t| t.1).collect::<Vec<_>>()),
-                            ty,
-                        )
-                    }
-                }
+                let section = Expr::Const((32 - args.width.unwrap_or(32)) << 8 | clamp);
+                let shuffled = ShuffleSources::new(mode, lane, section, &lanes);
+                (self.shuffled(&shuffled, &lanes, brought, ty), ty)
             }
-            Handed::Broadcast => {
-                let named = self.brings(&lanes, lane, Ty::WORD, Expr::Const(1), &all);
-                let is = |rank: u32| equal(Ty::WORD, &[named.own(), Expr::Const(i64::from(rank))]);
-                let some: Vec<Expr> = all.iter().map(|rank| is(*rank)).collect();
-                let defined = fold(
-                    BinOp::And,
-                    Ty::U32,
-                    &[named.same(Ty::WORD), fold(BinOp::Or, Ty::U32, &some)],
-                );
-                let met = self.brings(&lanes, brought, ty, defined, &all);
-                (
-                    met.taken
-                        .into_iter()
-                        .fold(Expr::Const(0), |other, (rank, value)| {
-                            Expr::Select(is(rank).into(), value.into(), other.into())
-                        }),
-                    ty,
-                )
-            }
+            Handed::Broadcast => (self.broadcast(lane, &lanes, brought, ty), ty),
             _ => {
+                let all = lanes.possible();
                 let met = self.brings(&lanes, brought, ty, Expr::Const(1), &all);
-                let first = |n: u32| -> Vec<Expr> {
-                    met.taken
-                        .iter()
-                        .filter(|t| t.0 < n)
-                        .map(|t| t.1.clone())
-                        .collect()
-                };
-                match handed {
-                    Handed::All => (met.combined(BinOp::And, Ty::U32), Ty::S32),
-                    Handed::Any => (met.combined(BinOp::Or, Ty::U32), Ty::S32),
-                    Handed::Ballot => (met.set(Expr::clone), Ty::U32),
-                    Handed::Same => (
-                        met.set(|value| equal(ty, &[value.clone(), met.own()])),
-                        Ty::U32,
-                    ),
-                    Handed::Before(op) if seat.rank == 0 => (Expr::Const(neutral(op, ty)), ty),
-                    Handed::Before(op) => (fold(op, ty, &first(seat.rank)), ty),
-                    Handed::UpTo(op) => (fold(op, ty, &first(seat.rank + 1)), ty),
-                    Handed::Reduced(op) => (met.combined(op, ty), ty),
-                    Handed::Shuffle(_) | Handed::Broadcast => unreachable!("they name a lane"),
-                }
+                handed.combined(&met, ty, seat.rank)
             }
         };
         let dst = self.temporary(ty);
@@ -291,6 +202,111 @@ impl Lowering<'_, '_> {
             None => Value::of(Expr::Reg(dst), ty),
         })
     }
+
+    /// Reports a value or a group of `size` threads that is not supported; `true` if it is one.
+    fn refuse_handing(&mut self, handed: Handed, value: &Value, size: u32, tree: &Tree) -> bool {
+        let moves = matches!(handed, Handed::Shuffle(_) | Handed::Broadcast);
+        let computes = matches!(
+            handed,
+            Handed::Before(_) | Handed::UpTo(_) | Handed::Reduced(_)
+        );
+        let float = matches!(value.ty, Type::Float(_));
+        if float && (computes || (moves && value.word().bits < 32)) {
+            let message = format!("this function of a `{}` is not supported", value.ty.name());
+            self.error("unsupported", &tree.range, message, |d| {
+                d.label("expected an integer")
+                    .note("in which order numbers of floating point are added is left open")
+            });
+            return true;
+        }
+        if size > i64::BITS {
+            self.error(
+                "unsupported-group",
+                &tree.range,
+                "groups of more than 64 are not supported here",
+                |d| d.label(format!("this one has {size}")),
+            );
+            return true;
+        }
+        false
+    }
+
+    /// The value of the lane that this thread names.
+    fn shuffled(
+        &mut self,
+        sources: &ShuffleSources,
+        lanes: &LaneSet,
+        brought: Expr,
+        ty: Ty,
+    ) -> Expr {
+        let from: Vec<u32> = sources.from.iter().map(|f| f.0).collect();
+        match sources.is_defined(lanes) {
+            // The result is never defined, as in PTX.
+            Expr::Const(0) => {
+                self.brings(lanes, brought, ty, Expr::Const(1), &[]);
+                Expr::unknown(ty)
+            }
+            defined => {
+                let met = self.brings(lanes, brought, ty, defined, &from);
+                if met.lanes.mask != lanes.mask {
+                    self.misused_unless(sources.is_defined(&met.lanes));
+                }
+                let taken: Vec<Expr> = met.taken.into_iter().map(|t| t.1).collect();
+                sources.chosen(&taken)
+            }
+        }
+    }
+
+    /// The value of the lane that all threads name; the program is undefined if they name several.
+    fn broadcast(&mut self, lane: Expr, lanes: &LaneSet, brought: Expr, ty: Ty) -> Expr {
+        let all = lanes.possible();
+        let named = self.brings(lanes, lane, Ty::WORD, Expr::Const(1), &all);
+        let some: Vec<Expr> = all.iter().map(|rank| names_rank(&named, *rank)).collect();
+        let defined = fold(
+            BinOp::And,
+            Ty::U32,
+            &[named.same(Ty::WORD), fold(BinOp::Or, Ty::U32, &some)],
+        );
+        let met = self.brings(lanes, brought, ty, defined, &all);
+        let mut chosen = Expr::Const(0);
+        for (rank, value) in met.taken {
+            chosen = Expr::Select(names_rank(&named, rank).into(), value.into(), chosen.into());
+        }
+        chosen
+    }
+}
+
+/// Whether the lane that a thread names has a rank.
+fn names_rank(named: &LaneValues, rank: u32) -> Expr {
+    equal(Ty::WORD, &[named.own(), Expr::Const(i64::from(rank))])
+}
+
+impl Handed {
+    /// The result of a function of the values of all lanes, and its type. `rank`: that of the
+    /// thread.
+    fn combined(self, met: &LaneValues, ty: Ty, rank: u32) -> (Expr, Ty) {
+        match self {
+            Handed::All => (met.combined(BinOp::And, Ty::U32), Ty::S32),
+            Handed::Any => (met.combined(BinOp::Or, Ty::U32), Ty::S32),
+            Handed::Ballot => (met.set(Expr::clone), Ty::U32),
+            Handed::Same => {
+                let own = met.own();
+                let same = met.set(|value| equal(ty, &[value.clone(), own.clone()]));
+                (same, Ty::U32)
+            }
+            Handed::Before(op) if rank == 0 => (Expr::Const(neutral(op, ty)), ty),
+            Handed::Before(op) => (fold(op, ty, &values_below(met, rank)), ty),
+            Handed::UpTo(op) => (fold(op, ty, &values_below(met, rank + 1)), ty),
+            Handed::Reduced(op) => (met.combined(op, ty), ty),
+            Handed::Shuffle(_) | Handed::Broadcast => unreachable!("they name a lane"),
+        }
+    }
+}
+
+/// The values of the lanes of a smaller rank.
+fn values_below(met: &LaneValues, rank: u32) -> Vec<Expr> {
+    let below = met.taken.iter().filter(|t| t.0 < rank);
+    below.map(|t| t.1.clone()).collect()
 }
 
 /// The neutral element of an operation.

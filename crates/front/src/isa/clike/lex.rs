@@ -43,117 +43,152 @@ pub(super) const PUNCTUATION: &[&str] = &[
 /// Splits a text into tokens.
 pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token<Tok>> {
     let source = text.as_str();
+    let mut lexer = Lexer {
+        text,
+        source,
+        cpp,
+        sink,
+        at: 0,
+    };
     let mut tokens = Vec::new();
-    let mut at = 0;
-    while let Some(c) = source[at..].chars().next() {
-        let rest = &source[at..];
-        let len = if c.is_whitespace() {
-            at += c.len_utf8();
+    while let Some(c) = source[lexer.at..].chars().next() {
+        if lexer.skip(c) {
             continue;
-        } else if rest.starts_with("//") {
-            at += rest.find('\n').unwrap_or(rest.len());
-            continue;
-        } else if let Some(body) = rest.strip_prefix("/*") {
-            match body.find("*/") {
-                Some(n) => at += n + 4,
-                None => {
-                    sink.error(
-                        "c-syntax",
-                        text.span(at..at + 2),
-                        "this comment is never closed",
-                        |d| d.label("expected `*/` after it"),
-                    );
-                    at = source.len();
-                }
-            }
-            continue;
-        } else if c == '#' {
-            let end = at + rest.find('\n').unwrap_or(rest.len());
-            sink.error(
-                "unsupported",
-                text.span(at..end),
-                "a directive begins a line",
-                |d| {
-                    d.label("expected a statement")
-                        .help("write it on a separate line")
-                },
-            );
-            at = end;
-            continue;
-        } else if let Some(len) = floating(rest) {
-            let tok = number(text, &(at..at + len), sink);
-            tokens.push(Token::new(tok, at..at + len));
-            at += len;
-            continue;
-        } else if c.is_ascii_digit() && cpp {
-            // `1'000`
-            rest.find(|c| !(is_word(c) || c == '\''))
-                .unwrap_or(rest.len())
-        } else if is_word(c) {
-            name_len(rest)
-        } else if c == '"' {
-            let line = rest.find('\n').unwrap_or(rest.len());
-            match end_of_string(&rest[1..line]) {
-                Some(n) => n + 2,
-                None => {
-                    sink.error(
-                        "c-syntax",
-                        text.span(at..at + 1),
-                        "this string is never closed",
-                        |d| d.label("expected `\"` on the same line"),
-                    );
-                    at += line;
-                    continue;
-                }
-            }
-        } else if let Some((len, value)) = character(rest) {
-            // A character is a `char` in C++ and an `int` in C. After promotion, the value is the
-            // same.
-            tokens.push(Token::new(Tok::Int(value, CHARACTER), at..at + len));
-            at += len;
-            continue;
-        } else if c == '\'' {
-            let line = rest.find('\n').unwrap_or(rest.len());
-            let len = rest[1..line].find('\'').map_or(1, |n| n + 2);
-            sink.error(
-                "unsupported",
-                text.span(at..at + len),
-                "this character is not supported",
-                |d| {
-                    d.label("expected one character in quotes, such as `'a'`, `'\\n'` or `'\\x1f'`")
-                        .help("write its number")
-                },
-            );
-            tokens.push(Token::new(Tok::Int(0, CHARACTER), at..at + len));
-            at += len;
-            continue;
-        } else {
-            PUNCTUATION
-                .iter()
-                .find(|p| rest.starts_with(**p))
-                .map_or(c.len_utf8(), |p| p.len())
-        };
-        let range = at..at + len;
-        at += len;
-        let tok = if c.is_ascii_digit() {
-            integer(text, &range, sink)
-        } else if is_word(c) {
-            Tok::Name
-        } else if c == '"' {
-            Tok::Str
-        } else if let Some(p) = PUNCTUATION.iter().find(|p| **p == &source[range.clone()]) {
-            Tok::Punct(p)
-        } else {
-            let message = format!("`{c}` means nothing here");
-            sink.error("c-syntax", text.span(range), message, |d| {
-                d.label("expected a statement or an expression")
-            });
-            continue;
-        };
-        tokens.push(Token::new(tok, range));
+        }
+        let start = lexer.at;
+        if let Some(tok) = lexer.token(c) {
+            tokens.push(Token::new(tok, start..lexer.at));
+        }
     }
     tokens.push(Token::new(Tok::End, source.len()..source.len()));
     tokens
+}
+
+/// A text, split up to an offset.
+struct Lexer<'a, 's> {
+    text: &'a MappedText,
+    source: &'a str,
+    cpp: bool,
+    sink: &'s mut Sink,
+    at: usize,
+}
+
+impl<'a> Lexer<'a, '_> {
+    /// The text that is not split yet.
+    fn rest(&self) -> &'a str {
+        &self.source[self.at..]
+    }
+
+    /// Takes the next bytes; returns their place.
+    fn take(&mut self, len: usize) -> Range<usize> {
+        let start = self.at;
+        self.at += len;
+        start..self.at
+    }
+
+    /// Skips white space, a comment or a directive, if one begins here with the character `c`.
+    fn skip(&mut self, c: char) -> bool {
+        let rest = self.rest();
+        let line = rest.find('\n').unwrap_or(rest.len());
+        if c.is_whitespace() {
+            self.take(c.len_utf8());
+        } else if rest.starts_with("//") {
+            self.take(line);
+        } else if let Some(body) = rest.strip_prefix("/*") {
+            match body.find("*/") {
+                Some(n) => drop(self.take(n + 4)),
+                None => {
+                    let opening = self.text.span(self.at..self.at + 2);
+                    let message = "this comment is never closed";
+                    self.sink.error("c-syntax", opening, message, |d| {
+                        d.label("expected `*/` after it")
+                    });
+                    self.take(rest.len());
+                }
+            }
+        } else if c == '#' {
+            let directive = self.take(line);
+            let span = self.text.span(directive);
+            self.sink
+                .error("unsupported", span, "a directive begins a line", |d| {
+                    d.label("expected a statement")
+                        .help("write it on a separate line")
+                });
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Reads the token that begins with the character `c`. `None`: this function reported an error.
+    fn token(&mut self, c: char) -> Option<Tok> {
+        let rest = self.rest();
+        if let Some(len) = floating(rest) {
+            let range = self.take(len);
+            Some(number(self.text, &range, self.sink))
+        } else if c.is_ascii_digit() {
+            // `1'000`
+            let len = match self.cpp {
+                true => rest.find(|c| !(is_word(c) || c == '\'')),
+                false => Some(name_len(rest)),
+            };
+            let range = self.take(len.unwrap_or(rest.len()));
+            Some(integer(self.text, &range, self.sink))
+        } else if is_word(c) {
+            self.take(name_len(rest));
+            Some(Tok::Name)
+        } else if c == '"' {
+            self.string()
+        } else if c == '\'' {
+            Some(self.character())
+        } else if let Some(punct) = PUNCTUATION.iter().find(|p| rest.starts_with(**p)) {
+            self.take(punct.len());
+            Some(Tok::Punct(punct))
+        } else {
+            let range = self.take(c.len_utf8());
+            let message = format!("`{c}` means nothing here");
+            self.sink
+                .error("c-syntax", self.text.span(range), message, |d| {
+                    d.label("expected a statement or an expression")
+                });
+            None
+        }
+    }
+
+    /// Reads a string. `None`: it has no end.
+    fn string(&mut self) -> Option<Tok> {
+        let rest = self.rest();
+        let line = rest.find('\n').unwrap_or(rest.len());
+        let Some(len) = end_of_string(&rest[1..line]) else {
+            let opening = self.text.span(self.at..self.at + 1);
+            let message = "this string is never closed";
+            self.sink.error("c-syntax", opening, message, |d| {
+                d.label("expected `\"` on the same line")
+            });
+            self.take(line);
+            return None;
+        };
+        self.take(len + 2);
+        Some(Tok::Str)
+    }
+
+    /// Reads a character: a `char` in C++ and an `int` in C. After promotion, the value is the
+    /// same.
+    fn character(&mut self) -> Tok {
+        let rest = self.rest();
+        if let Some((len, value)) = character(rest) {
+            self.take(len);
+            return Tok::Int(value, CHARACTER);
+        }
+        let line = rest.find('\n').unwrap_or(rest.len());
+        let range = self.take(rest[1..line].find('\'').map_or(1, |n| n + 2));
+        let (span, message) = (self.text.span(range), "this character is not supported");
+        self.sink.error("unsupported", span, message, |d| {
+            d.label("expected one character in quotes, such as `'a'`, `'\\n'` or `'\\x1f'`")
+                .help("write its number")
+        });
+        Tok::Int(0, CHARACTER)
+    }
 }
 
 /// The length of the floating-point number at the start of a text, if there is one (C11, 6.4.4.2).

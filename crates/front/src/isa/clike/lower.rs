@@ -38,6 +38,21 @@ struct Exits {
     cases: Option<HashMap<usize, Vec<usize>>>,
 }
 
+/// The labels of a `switch`.
+struct Labels {
+    /// The type of its value.
+    ty: Ty,
+    value: Expr,
+    /// The scoped enumeration that the value is of.
+    scoped: Option<Type>,
+    /// The numbers of the labels so far.
+    seen: Vec<i64>,
+    /// Branches to a label, by where it begins.
+    branches: HashMap<usize, Vec<usize>>,
+    /// Where the label `default:` begins.
+    default: Option<usize>,
+}
+
 /// A function during the lowering of its body at a call.
 #[derive(Debug)]
 pub(super) struct Frame {
@@ -633,40 +648,33 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn statement_inner(&mut self, stmt: &Stmt) {
+        // These statements begin with code of their own range.
+        let is_simple = matches!(
+            stmt.kind,
+            StmtKind::Declare(_)
+                | StmtKind::Assembly(_)
+                | StmtKind::Host(_)
+                | StmtKind::Expr(_)
+                | StmtKind::Assert(_)
+                | StmtKind::Break
+                | StmtKind::Continue
+                | StmtKind::Return(_)
+        );
+        if is_simple {
+            self.at(&stmt.range);
+        }
         match &stmt.kind {
-            StmtKind::Empty => {}
+            StmtKind::Empty | StmtKind::Function(None) => {}
             StmtKind::Block(all) => {
                 self.scopes.enter();
                 self.statements(all);
                 self.leave_block(&stmt.range);
             }
-            StmtKind::Declare(declaration) => {
-                self.at(&stmt.range);
-                self.declaration(declaration);
-            }
-            StmtKind::Assembly(assembly) => {
-                self.at(&stmt.range);
-                self.assembly(assembly, &stmt.range);
-            }
-            StmtKind::Host(call) => {
-                self.at(&stmt.range);
-                self.host_call(call, &stmt.range);
-            }
-            StmtKind::Expr(e) => {
-                self.at(&stmt.range);
-                self.discard(e);
-            }
-            StmtKind::Assert(holds) => {
-                self.at(&stmt.range);
-                if self.fixed(holds, "the assertion") == Some(0) {
-                    self.error(
-                        "failed-assertion",
-                        &holds.range,
-                        "this does not hold",
-                        |d| d.label("expected a constant other than 0"),
-                    );
-                }
-            }
+            StmtKind::Declare(declaration) => self.declaration(declaration),
+            StmtKind::Assembly(assembly) => self.assembly(assembly, &stmt.range),
+            StmtKind::Host(call) => self.host_call(call, &stmt.range),
+            StmtKind::Expr(e) => self.discard(e),
+            StmtKind::Assert(holds) => self.assert_constant(holds),
             StmtKind::If {
                 constant: true,
                 cond,
@@ -683,32 +691,7 @@ impl<'a> Lowering<'a, '_> {
             }
             StmtKind::If {
                 cond, then, other, ..
-            } => {
-                let skip = self.unless(cond);
-                let taken = match &self.code[skip].op {
-                    Op::Branch { cond, .. } => fold(cond).map(|c| c == 0),
-                    _ => None,
-                };
-                self.host.paths.enter(taken);
-                self.block(then);
-                self.host.paths.exit(taken);
-                self.host.paths.enter(taken.map(|t| !t));
-                match other {
-                    None => {
-                        let end = self.code.len();
-                        self.patch(skip, end);
-                    }
-                    Some(other) => {
-                        let over = self.branch(Expr::Const(1));
-                        let middle = self.code.len();
-                        self.patch(skip, middle);
-                        self.block(other);
-                        let end = self.code.len();
-                        self.patch(over, end);
-                    }
-                }
-                self.host.paths.exit(taken.map(|t| !t));
-            }
+            } => self.branches(cond, then, other.as_deref()),
             StmtKind::Loop {
                 init,
                 cond,
@@ -734,87 +717,116 @@ impl<'a> Lowering<'a, '_> {
                 self.scopes.leave();
             }
             StmtKind::Switch { value, body } => self.switch(value, body),
-            StmtKind::Case(_) => {
-                let here = self.code.len();
-                let cases = self.exits.last_mut().and_then(|exits| exits.cases.as_mut());
-                match cases.and_then(|cases| cases.remove(&stmt.range.start)) {
-                    Some(branches) => branches.into_iter().for_each(|at| self.patch(at, here)),
-                    None => {
-                        self.error(
-                            "c-syntax",
-                            &stmt.range,
-                            "this labels nothing of a `switch`",
-                            |d| {
-                                d.label("expected it in the block of one")
-                                    .note("not in a loop or a branch inside")
-                            },
-                        );
-                    }
-                }
-            }
-            StmtKind::Instance { number, barrier } => {
-                self.instance = Some(*number);
-                self.statement(barrier);
-                if self.instance.take().is_some() {
-                    self.error(
-                        "misplaced-label",
-                        &stmt.range,
-                        format!("`B{number}:` labels no barrier"),
-                        |d| d.label("expected a barrier behind the label"),
-                    );
-                }
-            }
-            StmtKind::Break | StmtKind::Continue => {
-                self.at(&stmt.range);
-                let leave = matches!(stmt.kind, StmtKind::Break);
-                let left = self.exits.iter().rev().find(|e| leave || e.cases.is_none());
-                if let Some(depth) = left.map(|exits| exits.depth) {
-                    self.end_objects(depth + 1, false, &stmt.range);
-                }
-                let at = self.branch(Expr::Const(1));
-                match self
-                    .exits
-                    .iter_mut()
-                    .rev()
-                    .find(|exits| leave || exits.cases.is_none())
-                {
-                    Some(exits) if leave => exits.breaks.push(at),
-                    Some(exits) => exits.continues.push(at),
-                    None => {
-                        let word = if leave { "break" } else { "continue" };
-                        self.error(
-                            "c-syntax",
-                            &stmt.range,
-                            format!("`{word}` outside of a loop"),
-                            |d| d.label("expected a loop around it"),
-                        );
-                    }
-                }
-            }
-            StmtKind::Function(function) => {
-                if let Some(function) = function {
-                    self.function_of_code(function);
-                }
-            }
+            StmtKind::Case(_) => self.case_label(&stmt.range),
+            StmtKind::Instance { number, barrier } => self.labelled(*number, barrier, &stmt.range),
+            StmtKind::Break => self.jump(true, &stmt.range),
+            StmtKind::Continue => self.jump(false, &stmt.range),
+            StmtKind::Function(Some(function)) => self.function_of_code(function),
             StmtKind::Return(value) if !self.frames.is_empty() => {
-                self.at(&stmt.range);
                 self.give_back(value.as_ref(), &stmt.range);
             }
-            StmtKind::Return(value) => {
-                self.at(&stmt.range);
-                if let Some(value) = value {
-                    self.error(
-                        "wrong-operand",
-                        &value.range,
-                        "a thread gives no value back",
-                        |d| d.label("expected `return;`"),
-                    );
-                }
-                let outermost = self.outermost;
-                self.end_objects(outermost, false, &stmt.range);
-                self.leave();
+            StmtKind::Return(value) => self.end_thread(value.as_ref(), &stmt.range),
+        }
+    }
+
+    /// `static_assert(…)`
+    fn assert_constant(&mut self, holds: &Tree) {
+        if self.fixed(holds, "the assertion") == Some(0) {
+            let message = "this does not hold";
+            self.error("failed-assertion", &holds.range, message, |d| {
+                d.label("expected a constant other than 0")
+            });
+        }
+    }
+
+    /// `if (cond) then else other`, decided when it runs.
+    fn branches(&mut self, cond: &Tree, then: &Stmt, other: Option<&Stmt>) {
+        let skip = self.unless(cond);
+        let taken = match &self.code[skip].op {
+            Op::Branch { cond, .. } => fold(cond).map(|c| c == 0),
+            _ => None,
+        };
+        self.host.paths.enter(taken);
+        self.block(then);
+        self.host.paths.exit(taken);
+        self.host.paths.enter(taken.map(|t| !t));
+        match other {
+            None => {
+                let end = self.code.len();
+                self.patch(skip, end);
+            }
+            Some(other) => {
+                let over = self.branch(Expr::Const(1));
+                let middle = self.code.len();
+                self.patch(skip, middle);
+                self.block(other);
+                let end = self.code.len();
+                self.patch(over, end);
             }
         }
+        self.host.paths.exit(taken.map(|t| !t));
+    }
+
+    /// Lets the branches of a `switch` to a label lead here.
+    fn case_label(&mut self, range: &Range<usize>) {
+        let here = self.code.len();
+        let cases = self.exits.last_mut().and_then(|exits| exits.cases.as_mut());
+        match cases.and_then(|cases| cases.remove(&range.start)) {
+            Some(branches) => branches.into_iter().for_each(|at| self.patch(at, here)),
+            None => {
+                let message = "this labels nothing of a `switch`";
+                self.error("c-syntax", range, message, |d| {
+                    d.label("expected it in the block of one")
+                        .note("not in a loop or a branch inside")
+                });
+            }
+        }
+    }
+
+    /// `B1: barrier();`
+    fn labelled(&mut self, number: i64, barrier: &Stmt, range: &Range<usize>) {
+        self.instance = Some(number);
+        self.statement(barrier);
+        if self.instance.take().is_some() {
+            let message = format!("`B{number}:` labels no barrier");
+            self.error("misplaced-label", range, message, |d| {
+                d.label("expected a barrier behind the label")
+            });
+        }
+    }
+
+    /// `break;` if `leave`, else `continue;`
+    fn jump(&mut self, leave: bool, range: &Range<usize>) {
+        let mut around = self.exits.iter().enumerate().rev();
+        let found = around.find(|(_, exits)| leave || exits.cases.is_none());
+        let found = found.map(|(number, exits)| (number, exits.depth));
+        if let Some((_, depth)) = found {
+            self.end_objects(depth + 1, false, range);
+        }
+        let at = self.branch(Expr::Const(1));
+        match found {
+            Some((number, _)) if leave => self.exits[number].breaks.push(at),
+            Some((number, _)) => self.exits[number].continues.push(at),
+            None => {
+                let word = if leave { "break" } else { "continue" };
+                let message = format!("`{word}` outside of a loop");
+                self.error("c-syntax", range, message, |d| {
+                    d.label("expected a loop around it")
+                });
+            }
+        }
+    }
+
+    /// `return;` outside of functions.
+    fn end_thread(&mut self, value: Option<&Tree>, range: &Range<usize>) {
+        if let Some(value) = value {
+            let message = "a thread gives no value back";
+            self.error("wrong-operand", &value.range, message, |d| {
+                d.label("expected `return;`")
+            });
+        }
+        self.end_objects(self.outermost, false, range);
+        self.leave();
     }
 
     /// Evaluates a condition; returns the branch for the case that it fails.
@@ -958,92 +970,41 @@ impl<'a> Lowering<'a, '_> {
             .promoted()
             .or(scoped.as_ref().and_then(Type::word))
         else {
-            self.error(
-                "wrong-operand",
-                &value.range,
-                "this is not an integer",
-                |d| d.label("expected one"),
-            );
+            let message = "this is not an integer";
+            self.error("wrong-operand", &value.range, message, |d| {
+                d.label("expected one")
+            });
             return;
         };
         let value_of = match value_of.expr {
             Expr::Reg(_) | Expr::Const(_) => value_of,
             _ => self.kept(value_of),
         };
-        let mut cases: HashMap<usize, Vec<usize>> = HashMap::new();
-        let mut seen: Vec<i64> = Vec::new();
-        let mut default = None;
         let StmtKind::Block(all) = &body.kind else {
-            self.error(
-                "unsupported",
-                &body.range,
-                "a `switch` without a block",
-                |d| d.label("expected `{`"),
-            );
+            let message = "a `switch` without a block";
+            self.error("unsupported", &body.range, message, |d| {
+                d.label("expected `{`")
+            });
             return;
         };
-        let mut initialised = None;
-        for stmt in all {
-            match &stmt.kind {
-                StmtKind::Declare(d) if d.all.iter().any(|d| d.value.is_some()) => {
-                    initialised = Some(&stmt.range)
-                }
-                StmtKind::Case(label) => {
-                    if let Some(range) = initialised {
-                        self.error(
-                            "c-syntax",
-                            range,
-                            "a label behind it jumps past this declaration",
-                            |d| {
-                                d.label(
-                                    "expected it in a separate block, `case 1: { int t = 0; … }`",
-                                )
-                            },
-                        );
-                        return;
-                    }
-                    let Some(label) = label else {
-                        default = Some(stmt.range.start);
-                        continue;
-                    };
-                    let Some(n) = self
-                        .fixed_as(label, "a label", |of| {
-                            scoped
-                                .as_ref()
-                                .map_or(of.promoted().is_some(), |scoped| of == scoped)
-                        })
-                        .map(|n| ty.wrap(n))
-                    else {
-                        return;
-                    };
-                    if seen.contains(&n) {
-                        self.error(
-                            "c-syntax",
-                            &label.range,
-                            format!("there is a `case {n}` before"),
-                            |d| d.label("expected another value"),
-                        );
-                    }
-                    seen.push(n);
-                    let here = Expr::Cmp(
-                        CmpOp::Eq,
-                        ty,
-                        value_of.fit(ty).into(),
-                        Expr::Const(n).into(),
-                    );
-                    let at = self.branch(here);
-                    cases.entry(stmt.range.start).or_default().push(at);
-                }
-                _ => {}
-            }
+        let mut labels = Labels {
+            ty,
+            value: value_of.fit(ty),
+            scoped,
+            seen: Vec::new(),
+            branches: HashMap::new(),
+            default: None,
+        };
+        if self.branch_to_labels(all, &mut labels).is_none() {
+            return;
         }
         let otherwise = self.branch(Expr::Const(1));
-        let depth = self.scopes.depth();
+        let mut cases = labels.branches;
         let mut exits = Exits {
-            depth,
+            depth: self.scopes.depth(),
             ..Exits::default()
         };
-        match default {
+        match labels.default {
             Some(at) => cases.entry(at).or_default().push(otherwise),
             None => exits.breaks.push(otherwise),
         }
@@ -1055,5 +1016,55 @@ impl<'a> Lowering<'a, '_> {
         let exits = self.exits.pop().unwrap_or_default();
         let end = self.code.len();
         exits.breaks.into_iter().for_each(|at| self.patch(at, end));
+    }
+
+    /// Branches to each label of the block of a `switch`. `None`: this function reported an error.
+    fn branch_to_labels(&mut self, all: &[Stmt], labels: &mut Labels) -> Option<()> {
+        let mut initialised = None;
+        for stmt in all {
+            let label = match &stmt.kind {
+                StmtKind::Declare(d) if d.all.iter().any(|d| d.value.is_some()) => {
+                    initialised = Some(&stmt.range);
+                    continue;
+                }
+                StmtKind::Case(label) => label,
+                _ => continue,
+            };
+            if let Some(range) = initialised {
+                let message = "a label behind it jumps past this declaration";
+                self.error("c-syntax", range, message, |d| {
+                    d.label("expected it in a separate block, `case 1: { int t = 0; … }`")
+                });
+                return None;
+            }
+            match label {
+                Some(label) => self.branch_to_label(label, stmt.range.start, labels)?,
+                None => labels.default = Some(stmt.range.start),
+            }
+        }
+        Some(())
+    }
+
+    /// Branches to the label `case label:`, which begins at `start`.
+    fn branch_to_label(&mut self, label: &Tree, start: usize, labels: &mut Labels) -> Option<()> {
+        let scoped = labels.scoped.as_ref();
+        let fits = |of: &Type| scoped.map_or(of.promoted().is_some(), |scoped| of == scoped);
+        let n = labels.ty.wrap(self.fixed_as(label, "a label", fits)?);
+        if labels.seen.contains(&n) {
+            let message = format!("there is a `case {n}` before");
+            self.error("c-syntax", &label.range, message, |d| {
+                d.label("expected another value")
+            });
+        }
+        labels.seen.push(n);
+        let value = labels.value.clone();
+        let at = self.branch(Expr::Cmp(
+            CmpOp::Eq,
+            labels.ty,
+            value.into(),
+            Expr::Const(n).into(),
+        ));
+        labels.branches.entry(start).or_default().push(at);
+        Some(())
     }
 }

@@ -88,6 +88,7 @@ mod preprocess;
 mod promote;
 mod ptx_calls;
 mod ptx_forms;
+mod ptx_splice;
 mod refused;
 mod scope;
 mod signs;

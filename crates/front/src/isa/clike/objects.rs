@@ -147,77 +147,90 @@ impl Lowering<'_, '_> {
             }
             _ => Expr::Const(1),
         };
-        match (class, word) {
-            (Class::Barrier(_), "arrive") => {
-                return Value::of(self.arrive(&object, arg, false), Ty::WORD);
+        match class {
+            Class::Barrier(_) => self.barrier_function(word, &object, arg),
+            Class::Latch(_) => self.latch_function(word, &object, &arg),
+            Class::Semaphore(_, most) => self.semaphore_function(word, &object, &arg, most),
+            _ => Value::int(0),
+        }
+    }
+
+    fn barrier_function(&mut self, word: &str, object: &Atomic, arg: Expr) -> Value {
+        match word {
+            "arrive" => return Value::of(self.arrive(object, arg, false), Ty::WORD),
+            "wait" => self.wait_for_phase(object, &Awaited::Token(arg)),
+            "wait_parity" => self.wait_for_phase(object, &parity(arg)),
+            "try_wait_for" => {
+                return self.attempt(|l| l.test_phase(object, &Awaited::Token(arg)));
             }
-            (Class::Barrier(_), "wait") => self.wait_for_phase(&object, &Awaited::Token(arg)),
-            (Class::Barrier(_), "wait_parity") => self.wait_for_phase(&object, &parity(arg)),
-            (Class::Barrier(_), "try_wait_for") => {
-                return self.attempt(|l| l.test_phase(&object, &Awaited::Token(arg)));
+            "try_wait_parity_for" => {
+                return self.attempt(|l| l.test_phase(object, &parity(arg)));
             }
-            (Class::Barrier(_), "try_wait_parity_for") => {
-                return self.attempt(|l| l.test_phase(&object, &parity(arg)));
+            "arrive_and_wait" => {
+                let token = self.arrive(object, Expr::Const(1), false);
+                self.wait_for_phase(object, &Awaited::Token(token));
             }
-            (Class::Barrier(_), "arrive_and_wait") => {
-                let token = self.arrive(&object, Expr::Const(1), false);
-                self.wait_for_phase(&object, &Awaited::Token(token));
-            }
-            (Class::Barrier(_), _) => drop(self.arrive(&object, Expr::Const(1), true)),
-            (Class::Latch(_), "try_wait") => {
+            _ => drop(self.arrive(object, Expr::Const(1), true)),
+        }
+        Value::int(0)
+    }
+
+    fn latch_function(&mut self, word: &str, object: &Atomic, arg: &Expr) -> Value {
+        if word == "try_wait" {
+            return self.attempt(|l| {
+                let word = l.look(object);
+                cmp(CmpOp::Eq, Expr::Reg(word), Expr::Const(0))
+            });
+        }
+        if word != "wait" {
+            self.change(
+                object,
+                Order::Release,
+                |old| {
+                    both(
+                        cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)),
+                        cmp(CmpOp::Le, arg.clone(), old),
+                    )
+                },
+                |old| bin(BinOp::Sub, old, arg.clone()),
+            );
+        }
+        if word != "count_down" {
+            self.until(object, |word| cmp(CmpOp::Eq, word, Expr::Const(0)));
+        }
+        Value::int(0)
+    }
+
+    fn semaphore_function(&mut self, word: &str, object: &Atomic, arg: &Expr, most: i64) -> Value {
+        match word {
+            "try_acquire" => {
                 return self.attempt(|l| {
-                    let word = l.look(&object);
-                    cmp(CmpOp::Eq, Expr::Reg(word), Expr::Const(0))
-                });
-            }
-            (Class::Latch(_), _) => {
-                if word != "wait" {
-                    self.change(
-                        &object,
-                        Order::Release,
-                        |old| {
-                            both(
-                                cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)),
-                                cmp(CmpOp::Le, arg.clone(), old),
-                            )
-                        },
-                        |old| bin(BinOp::Sub, old, arg.clone()),
-                    );
-                }
-                if word != "count_down" {
-                    self.until(&object, |word| cmp(CmpOp::Eq, word, Expr::Const(0)));
-                }
-            }
-            (_, "try_acquire") => {
-                return self.attempt(|l| {
-                    let old = l.take(&object);
+                    let old = l.take(object);
                     cmp(CmpOp::Gt, Expr::Reg(old), Expr::Const(0))
                 });
             }
-            (_, "acquire") => {
+            "acquire" => {
                 let head = self.code.len();
-                let old = self.take(&object);
+                let old = self.take(object);
                 self.push(Op::Branch {
                     cond: cmp(CmpOp::Le, Expr::Reg(old), Expr::Const(0)),
                     target: head,
                 });
             }
-            (Class::Semaphore(_, most), _) => {
-                let room = |old: Expr| {
-                    cmp(
-                        CmpOp::Le,
-                        arg.clone(),
-                        bin(BinOp::Sub, Expr::Const(most), old),
-                    )
-                };
+            _ => {
                 self.change(
-                    &object,
+                    object,
                     Order::Release,
-                    |old| both(cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)), room(old)),
+                    |old| {
+                        let room = bin(BinOp::Sub, Expr::Const(most), old);
+                        both(
+                            cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)),
+                            cmp(CmpOp::Le, arg.clone(), room),
+                        )
+                    },
                     |old| bin(BinOp::Add, old, arg.clone()),
                 );
             }
-            _ => {}
         }
         Value::int(0)
     }

@@ -248,148 +248,39 @@ impl<'a> Parser<'a, '_> {
                 range: start..self.tokens.last().range.end,
             });
         }
-        let labelled = self.tokens.peek_at(1) == Tok::Punct(":");
-        if self.tokens.peek() == Tok::Name && !labelled && !self.names_class(0) {
-            let operated = match self.tokens.peek_at(1) {
-                Tok::Punct("=" | "." | "->" | "[" | "++" | "--") => true,
-                Tok::Punct(sign) => ASSIGNMENTS.iter().any(|a| a.0 == sign),
-                _ => false,
-            };
-            let operated = operated && !is_keyword(self.word(), self.language.dialect);
-            if !operated {
-                self.refused_word(&self.tokens.range())?;
-            }
-        }
+        self.refuse_first_word()?;
+        let label = self.tokens.peek_at(1) == Tok::Punct(":");
         let kind = match (self.tokens.peek(), self.word()) {
             (Tok::Punct(";"), _) => {
                 self.next();
                 StmtKind::Empty
             }
             (Tok::Punct("{"), _) => self.block()?,
-            (_, "if") => {
-                self.next();
-                let constant = self.language.cpp && self.word() == "constexpr";
-                if constant {
-                    self.next();
-                }
-                let (before, cond) = self.head(true)?;
-                let then = Box::new(self.statement()?);
-                let other = if self.word() == "else" {
-                    self.next();
-                    Some(Box::new(self.statement()?))
-                } else {
-                    None
-                };
-                let choice = StmtKind::If {
-                    constant,
-                    cond,
-                    then,
-                    other,
-                };
-                self.behind(before, choice, start)
-            }
-            (_, "while") => {
-                self.next();
-                let (before, cond) = self.head(false)?;
-                let range = cond.range.clone();
-                let body = self.statement()?;
-                match before.is_empty() {
-                    true => StmtKind::Loop {
-                        init: None,
-                        cond: Some(cond),
-                        step: None,
-                        body: body.into(),
-                        test_last: false,
-                    },
-                    // Each iteration declares the variables of the condition anew.
-                    false => {
-                        let at = |kind| Stmt {
-                            kind,
-                            range: range.clone(),
-                        };
-                        let (goes_on, leaves) =
-                            (at(StmtKind::Empty).into(), at(StmtKind::Break).into());
-                        let test = StmtKind::If {
-                            constant: false,
-                            cond,
-                            then: goes_on,
-                            other: Some(leaves),
-                        };
-                        let all = before.into_iter().chain([at(test), body]).collect();
-                        let body = Box::new(at(StmtKind::Block(all)));
-                        StmtKind::Loop {
-                            init: None,
-                            cond: None,
-                            step: None,
-                            body,
-                            test_last: false,
-                        }
-                    }
-                }
-            }
-            (_, "do") => {
-                self.next();
-                let body = Box::new(self.statement()?);
-                if self.word() != "while" {
-                    return self.unexpected("`while`");
-                }
-                self.next();
-                self.expect("(")?;
-                let cond = Some(self.comma()?);
-                self.expect(")")?;
-                self.expect(";")?;
-                StmtKind::Loop {
-                    init: None,
-                    cond,
-                    step: None,
-                    body,
-                    test_last: true,
-                }
-            }
+            (_, "if") => self.if_statement(start)?,
+            (_, "while") => self.while_loop()?,
+            (_, "do") => self.do_loop()?,
             (_, "for") => self.for_loop()?,
             (_, word) if inline_asm::begins(word) => {
                 let assembly = self.assembly()?;
-                self.expect(";")?;
-                StmtKind::Assembly(assembly.into())
+                self.ended(StmtKind::Assembly(assembly.into()))?
             }
-            (_, "break" | "continue") => {
-                let kind = if self.word() == "break" {
-                    StmtKind::Break
-                } else {
-                    StmtKind::Continue
-                };
+            (_, "break") => {
                 self.next();
-                self.expect(";")?;
-                kind
+                self.ended(StmtKind::Break)?
             }
-            (_, "return") => {
+            (_, "continue") => {
                 self.next();
-                let value = match self.tokens.peek() {
-                    Tok::Punct(";") => None,
-                    Tok::Punct("{") if self.language.cpp => {
-                        Some(self.braced(self.tokens.range().start, None)?)
-                    }
-                    _ => Some(self.comma()?),
-                };
-                self.expect(";")?;
-                StmtKind::Return(value)
+                self.ended(StmtKind::Continue)?
             }
+            (_, "return") => self.return_statement()?,
             (_, "switch") => {
                 self.next();
                 let (before, value) = self.head(true)?;
                 let body = Box::new(self.statement()?);
                 self.behind(before, StmtKind::Switch { value, body }, start)
             }
-            (_, "case") => {
-                self.next();
-                let value = self.expression()?;
-                if self.tokens.peek() == Tok::Punct("...") {
-                    return self.refuse("ranges of labels are", "write one `case` for each value");
-                }
-                self.expect(":")?;
-                StmtKind::Case(Some(value))
-            }
-            (_, "default") if self.tokens.peek_at(1) == Tok::Punct(":") => {
+            (_, "case") => self.case()?,
+            (_, "default") if label => {
                 self.next();
                 self.next();
                 StmtKind::Case(None)
@@ -397,87 +288,205 @@ impl<'a> Parser<'a, '_> {
             (_, "static_assert" | "_Static_assert")
                 if self.tokens.peek_at(1) == Tok::Punct("(") =>
             {
-                self.next();
-                self.next();
-                let holds = self.expression()?;
-                if self.eat(",") && self.string().is_none() {
-                    return self.unexpected("a message in quotes");
-                }
-                self.expect(")")?;
-                self.expect(";")?;
-                StmtKind::Assert(holds)
+                self.static_assertion()?
             }
-            (Tok::Name, word) if self.tokens.peek_at(1) == Tok::Punct(":") => {
-                let label = self.next();
-                self.next();
-                let number = word.strip_prefix('B').and_then(|n| n.parse::<u32>().ok());
-                let jumps = !word.starts_with(|c: char| c.is_ascii_uppercase()) || word.len() > 3;
-                if number.is_none() && jumps {
-                    let span = self.text.span(label);
-                    self.sink.error(
-                        "unsupported",
-                        span,
-                        "labels of `goto` are not supported",
-                        |d| {
-                            d.label("the language has them, Fencepost does not")
-                                .help("use `if` and loops")
-                        },
-                    );
-                    return Err(Failed);
-                }
-                let Some(number) = number else {
-                    let message = format!("`{word}` is not a label of a barrier");
-                    return self.fail(
-                        label,
-                        message,
-                        "a label such as `B1:`, the barrier's instance",
-                    );
-                };
-                let barrier = Box::new(self.statement()?);
-                StmtKind::Instance {
-                    number: i64::from(number),
-                    barrier,
-                }
-            }
+            (Tok::Name, _) if label => self.labelled()?,
             (Tok::Name, _) if begins(self) => {
-                let kind = self.host_call()?;
-                self.expect(";")?;
-                kind
+                let call = self.host_call()?;
+                self.ended(call)?
             }
             (Tok::Name, "__attribute__" | "__attribute") => self.declared()?,
             (Tok::Name, _) if self.declares() => self.declared()?,
             (Tok::Name, _) if self.declares_group() => {
                 let all = self.group()?;
-                self.expect(";")?;
-                StmtKind::Declare(all)
+                self.ended(StmtKind::Declare(all))?
             }
             (Tok::Name, _) if self.declares_reference() => {
                 let all = self.refer()?;
-                self.expect(";")?;
-                StmtKind::Declare(all)
+                self.ended(StmtKind::Declare(all))?
             }
-            _ => {
-                let value = self.comma()?;
-                // `st.weak [x], 1` is PTX.
-                if let ExprKind::Comma(first, _) = &value.kind
-                    && let ExprKind::Index(of, _) = &first.kind
-                    && matches!(of.kind, ExprKind::Field(..))
-                {
-                    return self.fail(
-                        first.range.clone(),
-                        "this does nothing",
-                        "an assignment or a call",
-                    );
-                }
-                self.expect(";")?;
-                StmtKind::Expr(value)
-            }
+            _ => self.expression_statement()?,
         };
         let end = self.tokens.last().range.end.max(start);
         Ok(Stmt {
             kind,
             range: start..end,
         })
+    }
+
+    /// Takes the `;` behind a statement.
+    fn ended(&mut self, kind: StmtKind) -> Parsed<StmtKind> {
+        self.expect(";")?;
+        Ok(kind)
+    }
+
+    /// Refuses a statement that begins with an unsupported word, used as a name of the language.
+    fn refuse_first_word(&mut self) -> Parsed<()> {
+        let label = self.tokens.peek_at(1) == Tok::Punct(":");
+        if self.tokens.peek() != Tok::Name || label || self.names_class(0) {
+            return Ok(());
+        }
+        let operated = match self.tokens.peek_at(1) {
+            Tok::Punct("=" | "." | "->" | "[" | "++" | "--") => true,
+            Tok::Punct(sign) => ASSIGNMENTS.iter().any(|a| a.0 == sign),
+            _ => false,
+        };
+        if operated && !is_keyword(self.word(), self.language.dialect) {
+            return Ok(());
+        }
+        self.refused_word(&self.tokens.range())
+    }
+
+    /// `if (cond) then else other`
+    fn if_statement(&mut self, start: usize) -> Parsed<StmtKind> {
+        self.next();
+        let constant = self.language.cpp && self.word() == "constexpr";
+        if constant {
+            self.next();
+        }
+        let (before, cond) = self.head(true)?;
+        let then = Box::new(self.statement()?);
+        let mut other = None;
+        if self.word() == "else" {
+            self.next();
+            other = Some(Box::new(self.statement()?));
+        }
+        let choice = StmtKind::If {
+            constant,
+            cond,
+            then,
+            other,
+        };
+        Ok(self.behind(before, choice, start))
+    }
+
+    /// `while (cond) body`
+    fn while_loop(&mut self) -> Parsed<StmtKind> {
+        self.next();
+        let (before, cond) = self.head(false)?;
+        let range = cond.range.clone();
+        let body = self.statement()?;
+        if before.is_empty() {
+            return Ok(StmtKind::Loop {
+                init: None,
+                cond: Some(cond),
+                step: None,
+                body: body.into(),
+                test_last: false,
+            });
+        }
+        // Each iteration declares the variables of the condition anew.
+        let test = StmtKind::If {
+            constant: false,
+            cond,
+            then: StmtKind::Empty.at(&range).into(),
+            other: Some(StmtKind::Break.at(&range).into()),
+        };
+        let all = before.into_iter().chain([test.at(&range), body]).collect();
+        Ok(StmtKind::Loop {
+            init: None,
+            cond: None,
+            step: None,
+            body: StmtKind::Block(all).at(&range).into(),
+            test_last: false,
+        })
+    }
+
+    /// `do body while (cond);`
+    fn do_loop(&mut self) -> Parsed<StmtKind> {
+        self.next();
+        let body = Box::new(self.statement()?);
+        if self.word() != "while" {
+            return self.unexpected("`while`");
+        }
+        self.next();
+        self.expect("(")?;
+        let cond = Some(self.comma()?);
+        self.expect(")")?;
+        self.ended(StmtKind::Loop {
+            init: None,
+            cond,
+            step: None,
+            body,
+            test_last: true,
+        })
+    }
+
+    /// `return value;`
+    fn return_statement(&mut self) -> Parsed<StmtKind> {
+        self.next();
+        let value = match self.tokens.peek() {
+            Tok::Punct(";") => None,
+            Tok::Punct("{") if self.language.cpp => {
+                Some(self.braced(self.tokens.range().start, None)?)
+            }
+            _ => Some(self.comma()?),
+        };
+        self.ended(StmtKind::Return(value))
+    }
+
+    /// `case value:`
+    fn case(&mut self) -> Parsed<StmtKind> {
+        self.next();
+        let value = self.expression()?;
+        if self.tokens.peek() == Tok::Punct("...") {
+            return self.refuse("ranges of labels are", "write one `case` for each value");
+        }
+        self.expect(":")?;
+        Ok(StmtKind::Case(Some(value)))
+    }
+
+    /// `static_assert(holds, "message");`
+    fn static_assertion(&mut self) -> Parsed<StmtKind> {
+        self.next();
+        self.next();
+        let holds = self.expression()?;
+        if self.eat(",") && self.string().is_none() {
+            return self.unexpected("a message in quotes");
+        }
+        self.expect(")")?;
+        self.ended(StmtKind::Assert(holds))
+    }
+
+    /// `B1: barrier();`
+    fn labelled(&mut self) -> Parsed<StmtKind> {
+        let word = self.word();
+        let label = self.next();
+        self.next();
+        let number = word.strip_prefix('B').and_then(|n| n.parse::<u32>().ok());
+        let jumps = !word.starts_with(|c: char| c.is_ascii_uppercase()) || word.len() > 3;
+        if number.is_none() && jumps {
+            let (span, message) = (self.text.span(label), "labels of `goto` are not supported");
+            self.sink.error("unsupported", span, message, |d| {
+                d.label("the language has them, Fencepost does not")
+                    .help("use `if` and loops")
+            });
+            return Err(Failed);
+        }
+        let Some(number) = number else {
+            let message = format!("`{word}` is not a label of a barrier");
+            let expected = "a label such as `B1:`, the barrier's instance";
+            return self.fail(label, message, expected);
+        };
+        let barrier = Box::new(self.statement()?);
+        Ok(StmtKind::Instance {
+            number: i64::from(number),
+            barrier,
+        })
+    }
+
+    /// `value;`
+    fn expression_statement(&mut self) -> Parsed<StmtKind> {
+        let value = self.comma()?;
+        // `st.weak [x], 1` is PTX.
+        if let ExprKind::Comma(first, _) = &value.kind
+            && let ExprKind::Index(of, _) = &first.kind
+            && matches!(of.kind, ExprKind::Field(..))
+        {
+            let expected = "an assignment or a call";
+            return self.fail(first.range.clone(), "this does nothing", expected);
+        }
+        self.ended(StmtKind::Expr(value))
     }
 
     fn block(&mut self) -> Parsed<StmtKind> {

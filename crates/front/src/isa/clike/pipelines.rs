@@ -26,7 +26,8 @@ use super::scope::{Atomic, Binding, Pipeline, PipelineState, SharedPipeline, Thr
 use super::types::{Enumeration, Qualified, Type, Value};
 use program::dialect::CUDA_SCOPES;
 use program::{
-    Access, BarrierAction, BinOp, Class, CmpOp, Expr, Op, RegId, Scope, Tag, Tags, Ty, Update,
+    Access, BarrierAction, BinOp, Class, CmpOp, Expr, LocId, Op, RegId, Scope, Tag, Tags, Ty,
+    Update,
 };
 
 /// The two barriers of a stage.
@@ -218,7 +219,7 @@ impl Lowering<'_, '_> {
 
     fn make_pipeline(&mut self, tree: &Tree, args: &[Tree]) -> Option<Pipeline> {
         let [head, tail] = [(); 2].map(|()| self.set(COUNT, Expr::Const(0)));
-        let (group, state, how) = match args {
+        let (group_tree, state, how) = match args {
             [] => {
                 return Some(Pipeline {
                     head,
@@ -233,94 +234,44 @@ impl Lowering<'_, '_> {
         let ExprKind::AddressOf(named) = &state.kind else {
             return self.no_pipeline(tree);
         };
-        let (Some(group), Some(Binding::PipelineState(state))) = (
-            self.group_of(group).map(|of| (of, group)),
-            self.binding(named).cloned(),
-        ) else {
+        let group = self.group_of(group_tree);
+        let (Some(group), Some(Binding::PipelineState(state))) =
+            (group, self.binding(named).cloned())
+        else {
             return self.no_pipeline(tree);
         };
-        if !matches!(group.0.domain, Scope::Cta | Scope::Warp) {
+        if !matches!(group.domain, Scope::Cta | Scope::Warp) {
             return self.no_pipeline(tree);
         }
-        let (first, size) = (
-            self.rank_in(&group.1.range, group.0)?,
-            self.size_of_group(&group.1.range, group.0)?,
-        );
-        let first = first == 0;
-        let how = how.map(|how| self.eval(how));
-        let by_role = how
-            .as_ref()
-            .is_some_and(|value| matches!(&value.ty, Type::Enum(of) if of.name == ROLE));
+        let first = self.rank_in(&group_tree.range, group)? == 0;
+        let size = self.size_of_group(&group_tree.range, group)?;
         let all = Expr::Const(size);
-        let rest = |producers: Expr| match producers {
-            Expr::Const(n) => Expr::Const(size - n),
-            producers => bin(BinOp::Sub, Ty::WORD, Expr::Const(size), producers),
-        };
-        let [producers, consumers] = match how {
-            None => [all.clone(), all],
-            Some(role) if by_role => {
-                let (addr, scope) = (Expr::Address(state.count), Some(Scope::Cta));
-                let access = |rmw: bool| {
-                    let mut tags = Tags::of(&[Tag::Atomic, Tag::Relaxed]);
-                    if rmw {
-                        tags.insert(Tag::Rmw);
-                    }
-                    Access {
-                        tags,
-                        scope,
-                        ty: Ty::U32,
-                    }
-                };
-                if first {
-                    let access = access(false);
-                    self.push(Op::Store {
-                        addr: addr.clone(),
-                        value: Expr::Const(0),
-                        access,
-                    });
-                }
-                self.sync(group.0, BarrierAction::Sync);
-                let skip = self.branch(differ(role.expr, Expr::Const(0)));
-                let update = Update::Apply(BinOp::Add, Expr::Const(1));
-                self.push(Op::Rmw {
-                    dst: None,
-                    addr: addr.clone(),
-                    update,
-                    read: access(true),
-                    write: access(true),
-                });
-                let end = self.code.len();
-                self.patch(skip, end);
-                self.sync(group.0, BarrierAction::Sync);
-                let dst = self.temporary(Ty::U32);
-                if first {
-                    self.push(Op::Load {
-                        dst,
-                        addr,
-                        access: access(false),
-                    });
-                }
-                let producers = self
-                    .kept(Value::new(Expr::Reg(dst), Type::Int(Ty::WORD)))
-                    .expr;
-                [producers.clone(), rest(producers)]
+        let producers = match how.map(|how| self.eval(how)) {
+            None => None,
+            Some(role) if matches!(&role.ty, Type::Enum(of) if of.name == ROLE) => {
+                Some(self.count_producers(role, state.count, group, first))
             }
-            Some(count) => {
-                let producers = match count.constant() {
-                    Some(n) => Expr::Const(n),
-                    None => self.stable(count.fit(Ty::WORD)),
-                };
-                [producers.clone(), rest(producers)]
-            }
+            Some(count) => Some(match count.constant() {
+                Some(n) => Expr::Const(n),
+                None => self.stable(count.fit(Ty::WORD)),
+            }),
         };
+        let consumers = match &producers {
+            None => all.clone(),
+            Some(Expr::Const(n)) => Expr::Const(size - n),
+            Some(producers) => bin(BinOp::Sub, Ty::WORD, all.clone(), producers.clone()),
+        };
+        let producers = producers.unwrap_or(all);
         if first {
             for stage in 0..state.stages {
-                let at = |side| barrier_at(state, side, &Expr::Const(stage));
-                self.make_barrier(at(PipelineSide::Consumed), consumers.clone(), &tree.range);
-                self.make_barrier(at(PipelineSide::Produced), producers.clone(), &tree.range);
+                let stage = Expr::Const(stage);
+                let consumed = barrier_at(state, PipelineSide::Consumed, &stage);
+                self.make_barrier(consumed, consumers.clone(), &tree.range);
+                let produced = barrier_at(state, PipelineSide::Produced, &stage);
+                self.make_barrier(produced, producers.clone(), &tree.range);
             }
         }
-        self.sync(group.0, BarrierAction::Sync);
+        self.sync(group, BarrierAction::Sync);
         let consumed = self.set(Ty::S32, Expr::Const(1));
         let produced = self.set(Ty::S32, Expr::Const(0));
         Some(Pipeline {
@@ -332,6 +283,53 @@ impl Lowering<'_, '_> {
                 produced,
             }),
         })
+    }
+
+    /// The number of threads with the role of a producer: they add themselves up in memory.
+    fn count_producers(
+        &mut self,
+        role: Value,
+        count: LocId,
+        group: ThreadGroup,
+        first: bool,
+    ) -> Expr {
+        let addr = Expr::Address(count);
+        let whole = Access {
+            tags: Tags::of(&[Tag::Atomic, Tag::Relaxed]),
+            scope: Some(Scope::Cta),
+            ty: Ty::U32,
+        };
+        let mut half = whole.clone();
+        half.tags.insert(Tag::Rmw);
+        if first {
+            self.push(Op::Store {
+                addr: addr.clone(),
+                value: Expr::Const(0),
+                access: whole.clone(),
+            });
+        }
+        self.sync(group, BarrierAction::Sync);
+        let skip = self.branch(differ(role.expr, Expr::Const(0)));
+        self.push(Op::Rmw {
+            dst: None,
+            addr: addr.clone(),
+            update: Update::Apply(BinOp::Add, Expr::Const(1)),
+            read: half.clone(),
+            write: half,
+        });
+        let end = self.code.len();
+        self.patch(skip, end);
+        self.sync(group, BarrierAction::Sync);
+        let dst = self.temporary(Ty::U32);
+        if first {
+            self.push(Op::Load {
+                dst,
+                addr,
+                access: whole,
+            });
+        }
+        let counted = Value::new(Expr::Reg(dst), Type::Int(Ty::WORD));
+        self.kept(counted).expr
     }
 
     fn no_pipeline<T>(&mut self, tree: &Tree) -> Option<T> {

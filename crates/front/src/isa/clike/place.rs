@@ -139,46 +139,48 @@ impl Lowering<'_, '_> {
 
     /// The place that an expression names. Reports any other expression.
     pub(super) fn place(&mut self, tree: &Tree) -> Option<Place> {
-        let word = self.str(&tree.range);
+        let cpp = self.env.language.cpp;
         match &tree.kind {
-            ExprKind::Name => match self.scopes.find(word).cloned() {
-                Some(Binding::Register(variable)) => return Some(Place::Register(variable)),
-                Some(Binding::Memory(addr, of)) => return Some(Place::Memory(addr, of)),
-                Some(_) => {}
-                None => match self.location(word) {
-                    Some(loc) if self.is_variable(loc) => {
-                        return Some(Place::Memory(Expr::Address(loc), self.of_location(loc)));
-                    }
-                    Some(_) => {
-                        self.error(
-                            "wrong-operand",
-                            &tree.range,
-                            format!("`{word}` is a location"),
-                            |d| {
-                                d.label("expected a register")
-                                    .help(format!("`*{word} = …` is a plain store"))
-                            },
-                        );
-                        return None;
-                    }
-                    None => {
-                        self.unknown_register(&tree.range);
-                        return None;
-                    }
-                },
-            },
+            ExprKind::Name => return self.named_place(tree),
             ExprKind::Deref(a) => {
                 let pointer = self.eval(a);
                 return self.pointed(pointer, &tree.range);
             }
-            ExprKind::Field(..) if self.type_of_vectors(tree).is_some() => {
-                return self.place_of_value(tree);
+            ExprKind::Field(object, name) if self.type_of_vectors(tree).is_none() => {
+                return self.member_of(object, name);
             }
-            ExprKind::Field(object, name) => return self.member_of(object, name),
+            _ if self.is_value_with_place(tree) => return self.place_of_value(tree),
+            ExprKind::Index(a, i) => return self.element_of(a, i, &tree.range),
+            ExprKind::Assign(op, target, value) if cpp && !self.is_object(target) => {
+                return self.assigned(tree, target, *op, value).map(|all| all.0);
+            }
+            ExprKind::Step {
+                target,
+                one,
+                op,
+                prefix: true,
+            } if cpp && !self.is_object(target) => {
+                return self.assigned(tree, target, Some(*op), one).map(|all| all.0);
+            }
+            ExprKind::Comma(a, b) if cpp => {
+                self.discard(a);
+                return self.place(b);
+            }
+            _ => {}
+        }
+        self.unassignable(&tree.range);
+        None
+    }
+
+    /// Whether an expression has a value that is at a place: a structure, or the object that a
+    /// returned reference refers to.
+    fn is_value_with_place(&self, tree: &Tree) -> bool {
+        let is_structure = |of: Qualified| matches!(of.ty, Type::Struct(_));
+        match &tree.kind {
             ExprKind::Call(..) | ExprKind::Braced(..) | ExprKind::Vector(..)
                 if self.type_of_place(tree).is_some() =>
             {
-                return self.place_of_value(tree);
+                true
             }
             ExprKind::Call(..)
             | ExprKind::Method(..)
@@ -187,74 +189,74 @@ impl Lowering<'_, '_> {
             | ExprKind::Scoped(..)
                 if self.env.language.cpp =>
             {
-                return self.place_of_value(tree);
+                true
             }
-            _ if self.operator_of(tree).is_some() || self.type_of_vectors(tree).is_some() => {
-                return self.place_of_value(tree);
+            _ if self.operator_of(tree).is_some() || self.type_of_vectors(tree).is_some() => true,
+            ExprKind::Cast(..) | ExprKind::Choice(..) | ExprKind::Assign(None, ..) => {
+                self.type_of_place(tree).is_some_and(is_structure)
             }
-            ExprKind::Cast(..) | ExprKind::Choice(..)
-                if self
-                    .type_of_place(tree)
-                    .is_some_and(|of| matches!(of.ty, Type::Struct(_))) =>
-            {
-                return self.place_of_value(tree);
-            }
-            ExprKind::Assign(None, ..)
-                if self
-                    .type_of_place(tree)
-                    .is_some_and(|of| matches!(of.ty, Type::Struct(_))) =>
-            {
-                return self.place_of_value(tree);
-            }
-            ExprKind::Index(a, i) => {
-                let (of_a, of_i) = (self.effects(a), self.effects(i));
-                if !self.env.language.sequenced {
-                    self.unsequenced(&of_a, &of_i, &tree.range);
-                }
-                let mut pointer = self.eval(a);
-                if of_i.changes(&pointer.expr) {
-                    pointer = self.kept(pointer);
-                }
-                let index = self.scalar(i);
-                // `0[a]` is `a[0]`.
-                let (pointer, index) = if pointer.target().is_some() {
-                    (pointer, index)
-                } else {
-                    (index, pointer)
-                };
-                if pointer.target().is_none() {
-                    return self.pointed(pointer, &tree.range);
-                }
-                self.within_bounds(a, &index, &i.range);
-                let element = self.moved(pointer, index, false, &tree.range);
-                return self.pointed(element, &tree.range);
-            }
-            ExprKind::Assign(op, target, value)
-                if self.env.language.cpp && !self.is_object(target) =>
-            {
-                return self.assigned(tree, target, *op, value).map(|all| all.0);
-            }
-            ExprKind::Step {
-                target,
-                one,
-                op,
-                prefix: true,
-            } if self.env.language.cpp && !self.is_object(target) => {
-                return self.assigned(tree, target, Some(*op), one).map(|all| all.0);
-            }
-            ExprKind::Comma(a, b) if self.env.language.cpp => {
-                self.discard(a);
-                return self.place(b);
-            }
-            _ => {}
+            _ => false,
         }
-        self.error(
-            "wrong-operand",
-            &tree.range,
-            "this cannot be assigned to",
-            |d| d.label("expected a register, `*x` or `x[i]`"),
-        );
+    }
+
+    /// The place of a variable.
+    fn named_place(&mut self, tree: &Tree) -> Option<Place> {
+        let word = self.str(&tree.range);
+        match self.scopes.find(word).cloned() {
+            Some(Binding::Register(variable)) => return Some(Place::Register(variable)),
+            Some(Binding::Memory(addr, of)) => return Some(Place::Memory(addr, of)),
+            Some(_) => {
+                self.unassignable(&tree.range);
+                return None;
+            }
+            None => {}
+        }
+        match self.location(word) {
+            Some(loc) if self.is_variable(loc) => {
+                return Some(Place::Memory(Expr::Address(loc), self.of_location(loc)));
+            }
+            Some(_) => {
+                let message = format!("`{word}` is a location");
+                self.error("wrong-operand", &tree.range, message, |d| {
+                    d.label("expected a register")
+                        .help(format!("`*{word} = …` is a plain store"))
+                });
+            }
+            None => self.unknown_register(&tree.range),
+        }
         None
+    }
+
+    /// The place of `a[i]`.
+    fn element_of(&mut self, a: &Tree, i: &Tree, range: &Range<usize>) -> Option<Place> {
+        let (of_a, of_i) = (self.effects(a), self.effects(i));
+        if !self.env.language.sequenced {
+            self.unsequenced(&of_a, &of_i, range);
+        }
+        let mut pointer = self.eval(a);
+        if of_i.changes(&pointer.expr) {
+            pointer = self.kept(pointer);
+        }
+        let index = self.scalar(i);
+        // `0[a]` is `a[0]`.
+        let (pointer, index) = if pointer.target().is_some() {
+            (pointer, index)
+        } else {
+            (index, pointer)
+        };
+        if pointer.target().is_none() {
+            return self.pointed(pointer, range);
+        }
+        self.within_bounds(a, &index, &i.range);
+        let element = self.moved(pointer, index, false, range);
+        self.pointed(element, range)
+    }
+
+    fn unassignable(&mut self, range: &Range<usize>) {
+        let message = "this cannot be assigned to";
+        self.error("wrong-operand", range, message, |d| {
+            d.label("expected a register, `*x` or `x[i]`")
+        });
     }
 
     /// The place of a structure without a name, or of the object that a returned reference refers

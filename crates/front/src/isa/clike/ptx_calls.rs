@@ -38,6 +38,38 @@ fn cell_of(of: &Type) -> Option<Ty> {
     (cells.iter().all(|cell| *cell == Some(first)) && bytes == of.size()).then_some(first)
 }
 
+/// The operands of a call, for the text of its instructions.
+#[derive(Default)]
+struct CallOperands {
+    /// The registers.
+    given: Vec<Given>,
+    /// The words of the text for the result and the arguments.
+    words: Vec<String>,
+    /// The type of the elements that a copy moves.
+    element: Option<Ty>,
+    /// The bytes of a copy in pieces, and their alignment.
+    pieces: Option<(i64, i64)>,
+    /// The threads that share the copy, with the rank of this thread and their number.
+    group: Option<(ThreadGroup, i64, i64)>,
+}
+
+impl CallOperands {
+    /// Adds a register.
+    fn push(&mut self, one: Given) {
+        self.words.push(one.word());
+        self.given.push(one);
+    }
+}
+
+/// The qualifier of PTX for a word of the library, such as `sem_relaxed`.
+fn qualifier(word: &str) -> String {
+    match word {
+        "space_shared" => ".shared::cta".to_owned(),
+        "space_cluster" => ".shared::cluster".to_owned(),
+        _ => format!(".{}", word.split_once('_').map_or(word, |w| w.1)),
+    }
+}
+
 impl Lowering<'_, '_> {
     /// Lowers a call of a function that is a PTX instruction, or of a related function.
     pub(super) fn ptx_call(
@@ -175,8 +207,7 @@ impl Lowering<'_, '_> {
     }
 
     fn instruction(&mut self, form: &Form, tree: &Tree, args: &[Tree]) -> Option<Value> {
-        let (mut given, mut words, mut element, mut pieces) = (Vec::new(), Vec::new(), None, None);
-        let (mut group, mut election) = (None, String::new());
+        let mut operands = CallOperands::default();
         let result = match form.gives {
             Nothing | Meeting => None,
             Token => Some(Ty::U64),
@@ -184,154 +215,38 @@ impl Lowering<'_, '_> {
         };
         let result = result.map(|ty| {
             let reg = self.temporary(ty);
-            let one = Given::unknown(reg, 0, ty);
-            words.push(one.word());
-            given.push(one);
+            operands.push(Given::unknown(reg, 0, ty));
             reg
         });
         for (number, (arg, tree)) in form.args.iter().zip(args).enumerate() {
-            let (value, ty) = match arg {
-                Tag(_) => {
-                    let word = last(self.str(&tree.range));
-                    let qualifier = word.split_once('_').map_or(word, |w| w.1);
-                    words.push(match word {
-                        "space_shared" => ".shared::cta".to_owned(),
-                        "space_cluster" => ".shared::cluster".to_owned(),
-                        _ => format!(".{qualifier}"),
-                    });
-                    continue;
+            match arg {
+                Tag(_) => operands.words.push(qualifier(last(self.str(&tree.range)))),
+                Time | One => operands.words.push("1".to_owned()),
+                Pipe => operands.words.push(String::new()),
+                Group => self.members(form, tree, &mut operands)?,
+                Number | Pieces | Wide => self.number(arg, tree, &mut operands)?,
+                Response => self.response(tree, number, &mut operands)?,
+                _ => {
+                    let (value, ty) = self.argument_value(arg, tree, &mut operands)?;
+                    let one = self.passed(value, number + 1, ty);
+                    operands.push(one);
                 }
-                Time | One => {
-                    words.push("1".to_owned());
-                    continue;
-                }
-                Object => (self.word_of(tree)?, Ty::U64),
-                Barrier => (self.mbarrier_of(tree)?, Ty::U64),
-                Room => (self.room_of(tree)?, Ty::U64),
-                Response => {
-                    let halves = self.response_of(tree)?;
-                    let mut of = |half: usize| {
-                        self.passed(halves[half].clone(), 10 * (number + 1) + half, Ty::U64)
-                    };
-                    let halves = [of(0), of(1)];
-                    words.push(format!("{{{}, {}}}", halves[0].word(), halves[1].word()));
-                    given.extend(halves);
-                    continue;
-                }
-                To(space) => {
-                    let (addr, ty) = self.elements_of(tree, *space)?;
-                    if element.get_or_insert(ty).bits != ty.bits {
-                        let message = "a copy between elements of different sizes";
-                        self.error("mixed-size", &tree.range, message, |d| {
-                            d.label("expected pointers to elements of one size")
-                        });
-                        return None;
-                    }
-                    (addr, Ty::U64)
-                }
-                Element => {
-                    let ty = element.map_or(Ty::U32, |of: Ty| Ty {
-                        signed: false,
-                        ..of
-                    });
-                    (self.scalar(tree).bits(ty), ty)
-                }
-                Bits(bits) => {
-                    let ty = Ty {
-                        bits: *bits,
-                        signed: false,
-                    };
-                    (self.scalar(tree).bits(ty), ty)
-                }
-                Pipe => {
-                    words.push(String::new());
-                    continue;
-                }
-                Group => {
-                    let of = self.group_of(tree)?;
-                    if !matches!(of.domain, Scope::Cta | Scope::Warp) {
-                        let message = "a copy by threads of several blocks";
-                        self.error("wrong-operand", &tree.range, message, |d| {
-                            d.label("expected a group of a block: the block itself, or a tile")
-                        });
-                        return None;
-                    }
-                    let members = match form.gives {
-                        Meeting => None,
-                        _ => Some((
-                            self.rank_in(&tree.range, of)?,
-                            self.size_of_group(&tree.range, of)?,
-                        )),
-                    };
-                    group = members.map(|(rank, size)| (of, rank, size));
-                    words.push(String::new());
-                    continue;
-                }
-                Number | Pieces | Wide => {
-                    let Some(n) = self.eval(tree).constant() else {
-                        self.error(
-                            "wrong-operand",
-                            &tree.range,
-                            "this has to be a constant",
-                            |d| {
-                                d.label("expected a constant").note(
-                                    "how many accesses a copy makes is known before a program runs",
-                                )
-                            },
-                        );
-                        return None;
-                    };
-                    if matches!(arg, Pieces) {
-                        pieces = Some((n, self.alignment(tree, element)));
-                    }
-                    words.push(n.to_string());
-                    continue;
-                }
-            };
-            let one = self.passed(value, number + 1, ty);
-            words.push(one.word());
-            given.push(one);
+            }
         }
         if result.is_none() {
-            words.insert(0, "_".to_owned());
+            operands.words.insert(0, "_".to_owned());
         }
-        let mut texts = Vec::new();
-        if let Some((bytes, alignment)) = pieces {
-            let size = alignment.min(16);
-            if bytes <= 0 || !matches!(size, 4 | 8 | 16) || bytes % size != 0 {
-                let message = format!(
-                    "a copy of {bytes} bytes with alignment {alignment} cannot be asynchronous here"
-                );
-                self.error("unsupported", &tree.range, message, |d| {
-                    d.label("expected a multiple of an alignment of 4, 8 or 16 bytes")
-                        .note(
-                            "the library copies others with loads and stores (cuda/__memcpy_async)",
-                        )
-                });
-                return None;
-            }
-            let first = 1 + usize::from(group.is_some());
-            let own = match group {
-                Some((of, rank, threads)) => shares(form, of, rank, threads, bytes / size),
-                None => (0..bytes / size).collect(),
-            };
-            texts.extend(own.into_iter().map(|k| {
-                let (to, from, at) = (&words[first], &words[first + 1], k * size);
-                format!(
-                    "{{ .reg .b64 to, from; add.u64 to, {to}, {at}; add.u64 from, {from}, {at}; \
-                     cp.async.ca.shared.global [to], [from], {size}, {size}; }} "
-                )
-            }));
-        }
-        if let Some((of, rank, _)) = group {
-            election = self.election(of, rank);
-        }
-        let text = text_of(form, &words, element, &election);
+        let mut texts = self.copies_of_pieces(form, tree, &operands)?;
+        let election = match operands.group {
+            Some((of, rank, _)) => self.election(of, rank),
+            None => String::new(),
+        };
+        let text = text_of(form, &operands.words, operands.element, &election);
         match form.gives {
             Truth => texts.push(text),
             _ => texts.extend(text.split_inclusive(';').map(str::to_owned)),
         }
-        self.library(&texts, given, &tree.range, element)?;
+        self.library(&texts, operands.given, &tree.range, operands.element)?;
         Some(match (form.gives, result) {
             (Truth, Some(reg)) => Value::new(
                 Expr::Bin(
@@ -346,6 +261,131 @@ impl Lowering<'_, '_> {
             (_, Some(reg)) => Value::of(Expr::Reg(reg), Ty::U64),
             _ => self.nothing(),
         })
+    }
+
+    /// The value of an argument that the instruction has in a register, and its type.
+    fn argument_value(
+        &mut self,
+        arg: &Arg,
+        tree: &Tree,
+        operands: &mut CallOperands,
+    ) -> Option<(Expr, Ty)> {
+        let ty = match arg {
+            Object => return Some((self.word_of(tree)?, Ty::U64)),
+            Barrier => return Some((self.mbarrier_of(tree)?, Ty::U64)),
+            Room => return Some((self.room_of(tree)?, Ty::U64)),
+            To(space) => {
+                let (addr, ty) = self.elements_of(tree, *space)?;
+                if operands.element.get_or_insert(ty).bits != ty.bits {
+                    let message = "a copy between elements of different sizes";
+                    self.error("mixed-size", &tree.range, message, |d| {
+                        d.label("expected pointers to elements of one size")
+                    });
+                    return None;
+                }
+                return Some((addr, Ty::U64));
+            }
+            Bits(bits) => Ty {
+                bits: *bits,
+                signed: false,
+            },
+            Element => operands.element.map_or(Ty::U32, |of| Ty {
+                signed: false,
+                ..of
+            }),
+            // These are words of the text, not registers.
+            Tag(_) | Time | One | Pipe | Group | Number | Pieces | Wide | Response => return None,
+        };
+        Some((self.scalar(tree).bits(ty), ty))
+    }
+
+    /// Passes the two words of a response.
+    fn response(&mut self, tree: &Tree, number: usize, operands: &mut CallOperands) -> Option<()> {
+        let [low, high] = self.response_of(tree)?;
+        let first = 10 * (number + 1);
+        let low = self.passed(low, first, Ty::U64);
+        let high = self.passed(high, first + 1, Ty::U64);
+        operands
+            .words
+            .push(format!("{{{}, {}}}", low.word(), high.word()));
+        operands.given.extend([low, high]);
+        Some(())
+    }
+
+    /// Takes the group of threads that share a copy.
+    fn members(&mut self, form: &Form, tree: &Tree, operands: &mut CallOperands) -> Option<()> {
+        let of = self.group_of(tree)?;
+        if !matches!(of.domain, Scope::Cta | Scope::Warp) {
+            let message = "a copy by threads of several blocks";
+            self.error("wrong-operand", &tree.range, message, |d| {
+                d.label("expected a group of a block: the block itself, or a tile")
+            });
+            return None;
+        }
+        operands.group = match form.gives {
+            Meeting => None,
+            _ => {
+                let rank = self.rank_in(&tree.range, of)?;
+                let size = self.size_of_group(&tree.range, of)?;
+                Some((of, rank, size))
+            }
+        };
+        operands.words.push(String::new());
+        Some(())
+    }
+
+    /// Takes a number of accesses or bytes.
+    fn number(&mut self, arg: &Arg, tree: &Tree, operands: &mut CallOperands) -> Option<()> {
+        let Some(n) = self.eval(tree).constant() else {
+            let message = "this has to be a constant";
+            self.error("wrong-operand", &tree.range, message, |d| {
+                d.label("expected a constant")
+                    .note("how many accesses a copy makes is known before a program runs")
+            });
+            return None;
+        };
+        if matches!(arg, Pieces) {
+            operands.pieces = Some((n, self.alignment(tree, operands.element)));
+        }
+        operands.words.push(n.to_string());
+        Some(())
+    }
+
+    /// The instructions of a copy in pieces: those of the pieces that this thread copies.
+    fn copies_of_pieces(
+        &mut self,
+        form: &Form,
+        tree: &Tree,
+        operands: &CallOperands,
+    ) -> Option<Vec<String>> {
+        let Some((bytes, alignment)) = operands.pieces else {
+            return Some(Vec::new());
+        };
+        let size = alignment.min(16);
+        if bytes <= 0 || !matches!(size, 4 | 8 | 16) || bytes % size != 0 {
+            let message = format!(
+                "a copy of {bytes} bytes with alignment {alignment} cannot be asynchronous here"
+            );
+            self.error("unsupported", &tree.range, message, |d| {
+                d.label("expected a multiple of an alignment of 4, 8 or 16 bytes")
+                    .note("the library copies others with loads and stores (cuda/__memcpy_async)")
+            });
+            return None;
+        }
+        let first = 1 + usize::from(operands.group.is_some());
+        let (to, from) = (&operands.words[first], &operands.words[first + 1]);
+        let own = match operands.group {
+            Some((of, rank, threads)) => shares(form, of, rank, threads, bytes / size),
+            None => (0..bytes / size).collect(),
+        };
+        let copies = own.into_iter().map(|k| {
+            let at = k * size;
+            format!(
+                "{{ .reg .b64 to, from; add.u64 to, {to}, {at}; add.u64 from, {from}, {at}; \
+                 cp.async.ca.shared.global [to], [from], {size}, {size}; }} "
+            )
+        });
+        Some(copies.collect())
     }
 
     /// Lowers the instructions of a library function.

@@ -2,11 +2,11 @@
 //! and pointers without their target types.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::binding::float;
 use crate::isa::ptx::bits_named;
-use crate::isa::ptx::module::Variable;
+use crate::isa::ptx::module::{Param, Variable};
 use program::{Format, Ty};
 
 /// The instructions of a kernel and of the functions that it calls, as opcodes and operands.
@@ -187,4 +187,54 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
 /// Whether a text contains a name as a whole word.
 pub(super) fn mentions(text: &str, name: &str) -> bool {
     words(text).any(|word| word == name)
+}
+
+/// The parts of a parameter that need a binding, with their types. For a structure, these are the
+/// pieces that code reads, as `p+8`; otherwise the whole.
+pub(super) fn pieces<'a>(param: &'a Param, code: &'a str) -> Vec<(String, &'a str)> {
+    if param.elements == 1 {
+        return vec![(param.name.clone(), &param.ty)];
+    }
+    let mut found: BTreeMap<u64, &str> = BTreeMap::new();
+    for line in code
+        .split([';', '\n'])
+        .filter(|line| mentions(address(line), &param.name))
+    {
+        let word = line
+            .split_whitespace()
+            .find(|word| word.contains(".param"))
+            .unwrap_or_default();
+        let Some((ty, bits)) = word
+            .split('.')
+            .rev()
+            .find_map(|q| Some((q, bits_named(q)?)))
+        else {
+            continue;
+        };
+        let offset = address(line)
+            .split_once('+')
+            .map_or(Some(0), |(_, n)| n.trim().parse().ok());
+        let width = [("v2", 2), ("v4", 4)]
+            .iter()
+            .find(|v| word.split('.').any(|q| q == v.0))
+            .map_or(1, |v| v.1);
+        for at in offset
+            .into_iter()
+            .flat_map(|o: u64| (0..width).map(move |i| o + i * u64::from(bits.bytes())))
+        {
+            // If code reads a piece with several types, the widest counts.
+            let widest = found.entry(at).or_insert(ty);
+            if bits_named(widest).is_none_or(|before| before.bits < bits.bits) {
+                *widest = ty;
+            }
+        }
+    }
+    let name = |at: u64| {
+        if at == 0 {
+            param.name.clone()
+        } else {
+            format!("{}+{at}", param.name)
+        }
+    };
+    found.into_iter().map(|(at, ty)| (name(at), ty)).collect()
 }

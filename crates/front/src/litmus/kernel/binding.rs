@@ -125,6 +125,67 @@ fn fraction(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|_| plain)
 }
 
+/// An integer, in decimal or hexadecimal notation.
+fn integer(text: &str) -> Option<i64> {
+    let (minus, digits) = text
+        .trim()
+        .strip_prefix('-')
+        .map_or((false, text.trim()), |rest| (true, rest));
+    let value = match digits.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok()?,
+        None => digits.parse::<u64>().ok()?,
+    };
+    Some(if minus {
+        (value as i64).wrapping_neg()
+    } else {
+        value as i64
+    })
+}
+
+/// The first values in a list, for elements with fields of these types in turn.
+fn first_values(list: &str, types: &[&str]) -> Option<Vec<First>> {
+    let values = list.split(',').enumerate();
+    values
+        .map(|(at, text)| {
+            let ty = match types {
+                [] => "",
+                _ => types[at % types.len()],
+            };
+            first_value(text, ty)
+        })
+        .collect()
+}
+
+/// A first value of a type; an empty one is unknown.
+fn first_value(text: &str, ty: &str) -> Option<First> {
+    let is_wide = ty.is_empty() || type_named(ty).is_some_and(|ty| ty.bits == 64);
+    match (text.trim().strip_prefix('&'), float(ty)) {
+        (Some(place), None) if is_wide => {
+            pointed(place).map(|(name, index)| First::Address(name, index))
+        }
+        (Some(_), _) => None,
+        (None, Some((format, _))) => fraction(text).map(|v| First::Bits(rounded(format, v))),
+        (None, None) => integer(text).map(First::Bits),
+    }
+}
+
+/// Splits `place[count]`.
+fn split_count<'a>(place: &'a str, typed: &str) -> Option<(&'a str, Option<u64>)> {
+    let counted = place
+        .strip_suffix(']')
+        .and_then(|rest| rest.rsplit_once('['));
+    let Some((place, count)) = counted else {
+        return Some((place, None));
+    };
+    let most = if place.trim() == BYTES || typed == BYTES {
+        MOST_BYTES
+    } else {
+        LONGEST
+    };
+    let count = count.trim().parse().ok().filter(|n| *n <= most)?;
+    Some((place, Some(count)))
+}
+
 impl Binding {
     /// Parses the text after `NAME=`. A structure without a buffer name describes the buffer
     /// `NAME`.
@@ -137,27 +198,17 @@ impl Binding {
 
     fn parse(text: &str) -> Option<Binding> {
         let text = text.trim();
-        fn number(text: &str) -> Option<i64> {
-            let (minus, digits) = text
-                .trim()
-                .strip_prefix('-')
-                .map_or((false, text.trim()), |rest| (true, rest));
-            let value = match digits.strip_prefix("0x") {
-                Some(hex) => u64::from_str_radix(hex, 16).ok()?,
-                None => digits.parse::<u64>().ok()?,
-            };
-            Some(if minus {
-                (value as i64).wrapping_neg()
-            } else {
-                value as i64
-            })
-        }
-        if let Some(value) = number(text) {
+        if let Some(value) = integer(text) {
             return Some(Binding::Scalar(value));
         }
         if let Some(value) = fraction(text) {
             return Some(Binding::Float(value));
         }
+        Binding::parse_buffer(text)
+    }
+
+    /// Parses `buffer:u32[4]=1,2` and the like.
+    fn parse_buffer(text: &str) -> Option<Binding> {
         let (place, init) = text
             .split_once('=')
             .map_or((text, None), |(place, init)| (place, Some(init)));
@@ -174,58 +225,14 @@ impl Binding {
         };
         // In `f32[4]=0.5` the type is in the place of a name: the binding is for a named buffer.
         let alone = place.split('[').next().unwrap_or(place).trim();
-        let values: Vec<&str> = if fields.is_empty() && float(alone).is_some() {
-            vec![alone]
-        } else {
-            fields.clone()
-        };
-        let value = |(at, text): (usize, &str)| {
-            let typed = if values.is_empty() {
-                ""
-            } else {
-                values[at % values.len()]
-            };
-            let is_wide = typed.is_empty() || type_named(typed).is_some_and(|ty| ty.bits == 64);
-            match (text.trim().strip_prefix('&'), float(typed)) {
-                (Some(place), None) if is_wide => {
-                    pointed(place).map(|(name, index)| First::Address(name, index))
-                }
-                (Some(_), _) => None,
-                (None, Some((format, _))) => {
-                    fraction(text).map(|v| First::Bits(rounded(format, v)))
-                }
-                (None, None) => number(text).map(First::Bits),
-            }
-        };
         let init = match init {
-            Some(list) => Some(
-                list.split(',')
-                    .enumerate()
-                    .map(value)
-                    .collect::<Option<Vec<First>>>()?,
-            ),
             None => None,
-        };
-        let init_fits = init
-            .as_ref()
-            .is_none_or(|list| list.len() as u64 <= LONGEST);
-        let (place, count) = match place
-            .strip_suffix(']')
-            .and_then(|rest| rest.rsplit_once('['))
-        {
-            Some((place, count)) => {
-                let most = if place.trim() == BYTES || typed == BYTES {
-                    MOST_BYTES
-                } else {
-                    LONGEST
-                };
-                (
-                    place,
-                    Some(count.trim().parse().ok().filter(|n| *n <= most)?),
-                )
+            Some(list) if fields.is_empty() && float(alone).is_some() => {
+                Some(first_values(list, &[alone])?)
             }
-            None => (place, None),
+            Some(list) => Some(first_values(list, &fields)?),
         };
+        let (place, count) = split_count(place, typed)?;
         let (address, place) = place
             .strip_prefix('&')
             .map_or((false, place), |rest| (true, rest));
@@ -234,6 +241,9 @@ impl Binding {
             .map_or(place, |(name, _)| name)
             .trim()
             .to_owned();
+        if address && (place.contains(':') || init.is_some()) {
+            return None;
+        }
         let number = match fields[..] {
             [one] => float(one).map(|(format, _)| format),
             _ => None,
@@ -244,20 +254,17 @@ impl Binding {
             .map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned())
             .collect();
         let laid = Laid::new(&fields);
-        let fits = laid
+        let fits = |laid: &Laid| laid.cells() * count.unwrap_or(1) <= LONGEST;
+        let is_laid_out = match &laid {
+            Some(laid) => fits(laid),
+            None => structure.is_none(),
+        };
+        let init_fits = init
             .as_ref()
-            .is_none_or(|laid| laid.cells() * count.unwrap_or(1) <= LONGEST);
+            .is_none_or(|list| list.len() as u64 <= LONGEST);
         // Bytes can have no initial values except zeros.
         let started = fields == [BYTES] && !init.as_deref().is_none_or(all_zeros);
-        if !init_fits
-            || !fits
-            || started
-            || (structure.is_some() && laid.is_none())
-            || !is_identifier(&name)
-        {
-            return None;
-        }
-        if address && (place.contains(':') || init.is_some()) {
+        if !init_fits || !is_laid_out || started || !is_identifier(&name) {
             return None;
         }
         let (index, elements) = if address {

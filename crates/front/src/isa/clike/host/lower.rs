@@ -24,12 +24,10 @@ impl Lowering<'_, '_> {
         let Some(name) = &call.name else { return };
         let word = self.str(name).to_string();
         let Some(names) = self.env.host.clone() else {
-            self.error(
-                "host-call",
-                range,
-                format!("`{word}` is called outside of host code"),
-                |d| d.label("only a `[[host]]` thread calls the runtime"),
-            );
+            let message = format!("`{word}` is called outside of host code");
+            self.error("host-call", range, message, |d| {
+                d.label("only a `[[host]]` thread calls the runtime")
+            });
             return;
         };
         let Some(row) = self.host_row(call, name) else {
@@ -43,37 +41,10 @@ impl Lowering<'_, '_> {
             return;
         }
         if row.does != Does::Status && self.host.paths.is_open() {
-            self.error("unsupported", range, format!("`{word}` in a branch or a loop is not \
-            supported"), |d| {
-                let d = d.label("expected it on every path, exactly once");
-                let d = d.note("which commands there are has to be known before the program runs");
-                let here =
-                    "a branch on the place of the thread, such as `if (get_global_id(0) == 0)`, \
-                    is not an obstacle";
-                if names.of_kernel { d.help(here) } else { d }
-            });
+            self.refuse_conditional_call(&word, names.of_kernel, range);
             return;
         }
-        let span = self.unit.text.span(range.clone());
-        let mut request = Request {
-            does: row.does,
-            name: word.clone(),
-            span,
-            lane: None,
-            kernel: None,
-            function: None,
-            sizes: [None, None, None],
-            memory: [None, None],
-            first: [0, 0],
-            bytes: None,
-            value: 0,
-            waits: Vec::new(),
-            event: None,
-            blocking: row.waits,
-            words: Vec::new(),
-            device: self.host.device,
-            status: None,
-        };
+        let mut request = self.request(row, &word, range);
         if call.launch {
             match names.kernels.iter().position(|k| *k == word) {
                 Some(kernel) => request.kernel = Some(kernel),
@@ -88,37 +59,16 @@ impl Lowering<'_, '_> {
             self.host.queues.push(name);
             return;
         }
-        if let Some(result) = &call.result {
-            if row.does != Does::CreateUser {
-                self.error(
-                    "wrong-operand",
-                    result,
-                    format!("`{word}` gives no event"),
-                    |d| {
-                        d.label("expected `clCreateUserEvent(…)` behind it")
-                            .help("an event that a command makes is its last operand, as in `&e`")
-                    },
-                );
-                return;
-            }
-            request.event = Some(self.host_name(result));
-        } else if row.does == Does::CreateUser {
-            self.error("wrong-operand", range, "the new event has no name", |d| {
-                d.label("expected `cl_event u = clCreateUserEvent(…)`")
-            });
+        if self.host_result(row, call, range, &mut request).is_err() {
             return;
         }
         if row.does == Does::Release && (request.lane.is_none() || request.lane == names.per_thread)
         {
-            self.error(
-                "wrong-operand",
-                range,
-                "a default stream cannot be destroyed",
-                |d| {
-                    d.label("expected a stream of this test")
-                        .note("CUDA runtime API, cudaStreamDestroy: cudaErrorInvalidResourceHandle")
-                },
-            );
+            let message = "a default stream cannot be destroyed";
+            self.error("wrong-operand", range, message, |d| {
+                d.label("expected a stream of this test")
+                    .note("CUDA runtime API, cudaStreamDestroy: cudaErrorInvalidResourceHandle")
+            });
             return;
         }
         if row.runtime == Runtime::Cuda && request.lane.is_none() && !names.of_kernel {
@@ -144,6 +94,73 @@ impl Lowering<'_, '_> {
             Op::Call(CallId(number))
         });
         self.host.requests.push(request);
+    }
+
+    /// Reports a command that only some paths reach.
+    fn refuse_conditional_call(&mut self, word: &str, of_kernel: bool, range: &Range<usize>) {
+        let message = format!("`{word}` in a branch or a loop is not supported");
+        self.error("unsupported", range, message, |d| {
+            let d = d.label("expected it on every path, exactly once");
+            let d = d.note("which commands there are has to be known before the program runs");
+            let here = "a branch on the place of the thread, such as `if (get_global_id(0) == 0)`, \
+                        is not an obstacle";
+            if of_kernel { d.help(here) } else { d }
+        });
+    }
+
+    /// The request of a call whose operands are not read yet.
+    fn request(&self, row: &Row, word: &str, range: &Range<usize>) -> Request {
+        Request {
+            does: row.does,
+            name: word.to_owned(),
+            span: self.unit.text.span(range.clone()),
+            lane: None,
+            kernel: None,
+            function: None,
+            sizes: [None, None, None],
+            memory: [None, None],
+            first: [0, 0],
+            bytes: None,
+            value: 0,
+            waits: Vec::new(),
+            event: None,
+            blocking: row.waits,
+            words: Vec::new(),
+            device: self.host.device,
+            status: None,
+        }
+    }
+
+    /// Takes the name for the result of a call: a user event is the only one.
+    fn host_result(
+        &mut self,
+        row: &Row,
+        call: &HostCall,
+        range: &Range<usize>,
+        request: &mut Request,
+    ) -> Result<(), Wrong> {
+        match (&call.result, row.does) {
+            (None, Does::CreateUser) => {
+                let message = "the new event has no name";
+                self.error("wrong-operand", range, message, |d| {
+                    d.label("expected `cl_event u = clCreateUserEvent(…)`")
+                });
+                Err(Wrong)
+            }
+            (None, _) => Ok(()),
+            (Some(result), Does::CreateUser) => {
+                request.event = Some(self.host_name(result));
+                Ok(())
+            }
+            (Some(result), _) => {
+                let message = format!("`{}` gives no event", request.name);
+                self.error("wrong-operand", result, message, |d| {
+                    d.label("expected `clCreateUserEvent(…)` behind it")
+                        .help("an event that a command makes is its last operand, as in `&e`")
+                });
+                Err(Wrong)
+            }
+        }
     }
 
     /// The runtime that the code calls.
