@@ -11,7 +11,7 @@ use super::decide::{self, Decided};
 use super::exit;
 use super::failed::Record;
 use super::launches::LaunchRun;
-use super::plan::{self, RequestedModels, Unit};
+use super::plan::{self, Question, RequestedModels, Unit};
 use super::run::Run;
 use super::select::Selection;
 use super::settings::Settings;
@@ -34,50 +34,16 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let start = Instant::now();
     let mut run = Run::new(terminal, &args.question, ReportSubject::Answers)?;
-    run.sources = args.sources.options();
-    run.settings.explain = terminal.thorough;
-    run.settings.name_axioms = terminal.verbose;
-    run.settings.explain_unmet = true;
-    run.settings.deny_undefined = args.deny == Some(Deny::Undefined);
-    run.settings.deny_race = args.deny == Some(Deny::Race);
-    run.settings.every_launch = parametric::solver::is_there();
-    let pictures = args.pictures;
-    let formats = args
-        .question
-        .reports
-        .iter()
-        .map(|(format, _)| *format)
-        .chain([args.question.format]);
-    let drawn = formats.into_iter().any(|format| format == FormatArg::Html);
-    if drawn {
-        run.settings.explain |= pictures == PicturesArg::All;
-        run.settings.detail = pictures != PicturesArg::None;
-    }
-    let pictures = if drawn { pictures } else { PicturesArg::None };
-    let wanted = AnswerParts {
-        bless: args.bless,
-        verbose: terminal.verbose,
-        pictures,
-    };
+    let wanted = configure(&mut run, args);
     let mut launches = LaunchRun::new(args).map_err(|diagnostic| {
         terminal.diagnose(&diagnostic);
         exit::INVALID
     })?;
     let mut selection = run.select(&args.select)?;
-    let folder = cache::default_folder(args.cache_dir.as_deref());
-    let keeps = !(args.no_cache || cache::is_off());
-    run.cache = folder
-        .as_deref()
-        .filter(|_| keeps)
-        .map(|folder| Arc::new(Cache::new(folder)));
-    // The record of failures is stored beside the verdicts, and kept if they are, or for
-    // `--rerun-failed`.
-    let folder = folder.filter(|_| keeps || args.rerun_failed);
-    let mut record = folder.map(|folder| Record::open(&folder, &args.paths));
+    let record = open_cache(&mut run, args);
     if args.rerun_failed {
         rerun(&mut run, record.as_ref(), &mut selection);
     }
-
     let files = match &mut launches {
         None => run.load(&args.paths),
         Some(launches) => {
@@ -100,37 +66,19 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
             .filter(|t| t.expect.is_empty() && !t.runs.is_empty())
             .count();
     }
-    let questions = |test: &LitmusTest, model: &str| {
-        if let Some(launches) = &launches {
-            return launches.questions(test, model, args);
-        }
-        let mut all = plan::expectations(
-            test,
-            model,
-            args.all_properties || !args.property.is_empty(),
-        );
-        // Where a smaller launch is decided, this is asked of the given one.
-        let barriers = match args.property.as_slice() {
-            [] => test.launch.as_ref().is_some_and(|l| l.is_smaller),
-            some => some.iter().any(|name| name == "divergence"),
-        };
-        if barriers && test.launch.is_some() && parametric::solver::is_there() {
-            all.push(plan::of_barriers(test));
-        }
-        all.retain(|q| {
-            args.property.is_empty() || args.property.contains(&q.property().to_string())
-        });
-        all
-    };
     let models = match launches {
         // Proofs need no expectation.
         Some(_) => RequestedModels::Dialect(&args.question.models),
         None => RequestedModels::Expected(&args.question.models),
     };
-    let mut units = run.plan_for(&files, models, |test, model| Ok(questions(test, model)));
+    let mut units = run.plan_for(&files, models, |test, model| {
+        Ok(match &launches {
+            Some(launches) => launches.questions(test, model, args),
+            None => questions(test, model, args),
+        })
+    });
     selection.narrow_questions(&mut units, &run.settings);
     run.open(&units, false)?;
-    let mut edits = Vec::new();
     let cache = run.cache.clone();
     let answers = |unit: &Unit<'_>, settings: &Settings| {
         let mut decided = match &launches {
@@ -140,34 +88,17 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         selection.mark(unit, &mut decided.results);
         decided
     };
+    let mut receiver = Receiver {
+        edits: Vec::new(),
+        record,
+        fail_fast: args.fail_fast,
+    };
     run.decide(
         &units,
         |unit, settings| judge(unit, answers(unit, settings), &selection, &wanted),
-        |run, checked| {
-            let line = &checked.line;
-            if let Some(pictured) = &checked.pictured {
-                run.outputs.drawing(pictured)?;
-            }
-            let edit = checked
-                .edit
-                .map(|edit| edit.map_err(|warning| run.complain(&[warning])));
-            count(run, line, matches!(edit, Some(Ok(_))));
-            edits.extend(edit.and_then(Result::ok));
-            if let Some(record) = &mut record {
-                record.note(line);
-            }
-            match (checked.shown, checked.pictured.is_some()) {
-                (true, true) => run.outputs.writing(line)?,
-                (true, false) => run.outputs.line(line)?,
-                (false, _) => run.summary.hidden += 1,
-            }
-            if args.fail_fast && (line.status().fails() || line.answer.defect.is_some()) {
-                run.summary.stopped = true;
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        },
+        |run, checked| receiver.receive(run, checked),
     );
+    let Receiver { edits, record, .. } = receiver;
     bless(&mut run, &edits);
     let everything = selection.is_everything() && !run.summary.stopped;
     let unwritable = record.and_then(|record| record.write(everything));
@@ -177,6 +108,105 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         terminal.remark(&effort(&run, start));
     }
     Ok(code)
+}
+
+/// Sets up a run as the arguments say; returns the parts of answers that are needed.
+fn configure(run: &mut Run<'_>, args: &CheckArgs) -> AnswerParts {
+    let terminal = run.terminal;
+    run.sources = args.sources.options();
+    let settings = &mut run.settings;
+    settings.explain = terminal.thorough;
+    settings.name_axioms = terminal.verbose;
+    settings.explain_unmet = true;
+    settings.deny_undefined = args.deny == Some(Deny::Undefined);
+    settings.deny_race = args.deny == Some(Deny::Race);
+    settings.every_launch = parametric::solver::is_there();
+    let mut formats = args
+        .question
+        .reports
+        .iter()
+        .map(|(format, _)| *format)
+        .chain([args.question.format]);
+    let mut pictures = PicturesArg::None;
+    if formats.any(|format| format == FormatArg::Html) {
+        pictures = args.pictures;
+        settings.explain |= pictures == PicturesArg::All;
+        settings.detail = pictures != PicturesArg::None;
+    }
+    AnswerParts {
+        bless: args.bless,
+        verbose: terminal.verbose,
+        pictures,
+    }
+}
+
+/// Opens the cache of a run, and the record of failures beside it. The record is kept if verdicts
+/// are, or for `--rerun-failed`.
+fn open_cache(run: &mut Run<'_>, args: &CheckArgs) -> Option<Record> {
+    let folder = cache::default_folder(args.cache_dir.as_deref());
+    let keeps = !(args.no_cache || cache::is_off());
+    run.cache = folder
+        .as_deref()
+        .filter(|_| keeps)
+        .map(|folder| Arc::new(Cache::new(folder)));
+    let folder = folder.filter(|_| keeps || args.rerun_failed)?;
+    Some(Record::open(&folder, &args.paths))
+}
+
+/// The questions about a test under a model.
+fn questions(test: &LitmusTest, model: &str, args: &CheckArgs) -> Vec<Question> {
+    let mut all = plan::expectations(
+        test,
+        model,
+        args.all_properties || !args.property.is_empty(),
+    );
+    // Where a smaller launch is decided, this is asked of the given one.
+    let barriers = match args.property.as_slice() {
+        [] => test.launch.as_ref().is_some_and(|l| l.is_smaller),
+        some => some.iter().any(|name| name == "divergence"),
+    };
+    if barriers && test.launch.is_some() && parametric::solver::is_there() {
+        all.push(plan::of_barriers(test));
+    }
+    all.retain(|q| args.property.is_empty() || args.property.contains(&q.property().to_string()));
+    all
+}
+
+/// The receiver of answers, in order.
+struct Receiver {
+    /// The edits that bless expectations.
+    edits: Vec<Edit>,
+    /// The record of failures.
+    record: Option<Record>,
+    fail_fast: bool,
+}
+
+impl Receiver {
+    /// Reports an answer, and notes its effects. Breaks off if the run is over.
+    fn receive(&mut self, run: &mut Run<'_>, checked: Checked) -> ControlFlow<()> {
+        let line = &checked.line;
+        if let Some(pictured) = &checked.pictured {
+            run.outputs.drawing(pictured)?;
+        }
+        let edit = checked
+            .edit
+            .map(|edit| edit.map_err(|warning| run.complain(&[warning])));
+        count(run, line, matches!(edit, Some(Ok(_))));
+        self.edits.extend(edit.and_then(Result::ok));
+        if let Some(record) = &mut self.record {
+            record.note(line);
+        }
+        match (checked.shown, checked.pictured.is_some()) {
+            (true, true) => run.outputs.writing(line)?,
+            (true, false) => run.outputs.line(line)?,
+            (false, _) => run.summary.hidden += 1,
+        }
+        if self.fail_fast && (line.status().fails() || line.answer.defect.is_some()) {
+            run.summary.stopped = true;
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// The parts of an answer that are needed beside the verdict.

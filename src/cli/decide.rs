@@ -13,6 +13,7 @@ use super::{kernels, panics, seams};
 use cat::model::ir::{Model, TestEffect};
 use diag::nearest;
 use engine::Limits;
+use engine::ProgressModel;
 use engine::liveness::{Liveness, Setting};
 use operational::{HangSearch, RunSearch};
 use program::litmus::{Expectation, LitmusTest};
@@ -100,7 +101,7 @@ pub(super) fn kept(
             }),
         );
     }
-    let asked = asked(unit, settings, explain);
+    let asked = ask_all(unit, settings, explain);
     let answers: Vec<Option<Answer>> = asked.answers.iter().map(|a| a.answer.clone()).collect();
     if let Some((cache, key)) = &cache
         && asked.lasting
@@ -278,113 +279,99 @@ fn know(lines: &mut [AnswerLine], expectation: &Expectation) {
     }
 }
 
-/// Asks the checkers.
-fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> Answers {
-    let every_launch = OnceCell::new();
-    let mut session = None;
+/// Puts the questions of a unit to the checkers.
+fn ask_all(unit: &Unit<'_>, settings: &Settings, explain: bool) -> Answers {
     let setting = OnceCell::new();
-    let mut liveness = None;
-    let (mut answers, mut lasting) = (Vec::new(), true);
-    let opened = || {
-        let session = open(unit, settings, explain);
-        if settings.explain {
-            session.with_explanations()
-        } else {
-            session
-        }
+    let mut checkers = Checkers {
+        models: ModelChecker {
+            unit,
+            settings,
+            explain,
+            session: None,
+        },
+        every_launch: OnceCell::new(),
+        setting: &setting,
+        liveness: None,
     };
+    let (mut answers, mut lasting) = (Vec::new(), true);
     for question in &unit.questions {
+        let (timed, is_lasting) = checkers.timed(question);
+        lasting &= is_lasting;
+        answers.push(timed);
+    }
+    checkers.abandon();
+    Answers { answers, lasting }
+}
+
+/// The checkers of a unit. Each is opened when a question first needs it.
+struct Checkers<'u> {
+    models: ModelChecker<'u>,
+    every_launch: OnceCell<Option<EveryLaunch<'u>>>,
+    setting: &'u OnceCell<Setting>,
+    liveness: Option<Liveness<'u>>,
+}
+
+/// The checker of the unit's own launch under its model.
+struct ModelChecker<'u> {
+    unit: &'u Unit<'u>,
+    settings: &'u Settings,
+    explain: bool,
+    session: Option<Session<'u>>,
+}
+
+impl<'u> ModelChecker<'u> {
+    fn session(&mut self) -> &mut Session<'u> {
+        self.session.get_or_insert_with(|| {
+            let session = open(self.unit, self.settings, self.explain);
+            if self.settings.explain {
+                session.with_explanations()
+            } else {
+                session
+            }
+        })
+    }
+
+    fn answer(&mut self, question: &Question) -> Option<Answer> {
+        let settings = self.settings;
+        let session = self.session();
+        session.limit(time_of(&question.ask, settings));
+        ask(session, question, settings)
+    }
+}
+
+impl Checkers<'_> {
+    /// Answers a question within its share of memory and time. Also returns whether the answer
+    /// would be the same at any other time.
+    fn timed(&mut self, question: &Question) -> (Timed, bool) {
+        let ModelChecker { unit, settings, .. } = self.models;
         let start = Instant::now();
         let _share = settings.share();
         let mut shown = None;
-        let asked = panics::catch(|| {
-            if stop::requested().is_some() {
-                return None;
-            }
-            if let Some(reason) = &unit.refused {
-                let wanted =
-                    question.property() == Property::Reachability || question.expected.is_some();
-                return wanted.then(|| undecided(settings, reason.clone()));
-            }
-            if let Ask::Liveness(progress) = question.ask {
-                let setting = setting.get_or_init(|| Setting::new(&unit.test, &unit.model.model));
-                let limits = Limits {
-                    timeout: time_of(&question.ask, settings),
-                    ..settings.limits
-                };
-                let answer = liveness
-                    .get_or_insert_with(|| {
-                        Liveness::new(setting, settings.engine, limits, &settings.set)
-                    })
-                    .ask(progress);
-                // Whether a kernel of a source file is defined is another question.
-                let asked = session.get_or_insert_with(opened);
-                return Some(match unit.source.launch {
-                    Some(_) => answer,
-                    None => with_definedness(answer, asked, settings, start),
-                });
-            }
-            let mut exact = || {
-                let session = session.get_or_insert_with(opened);
-                session.limit(time_of(&question.ask, settings));
-                ask(session, question, settings)
-            };
-            let kernel = match question.ask {
-                Ask::Race | Ask::Divergence => {
-                    every_launch.get_or_init(|| EveryLaunch::of(unit, settings))
-                }
-                _ => &None,
-            };
-            let answer = match kernel {
-                Some(kernel) => {
-                    let (answer, test) = every_launch::answer(kernel, question, exact);
-                    shown = test.map(Box::new);
-                    answer
-                }
-                None => exact()
-                    .map(|answer| every_launch::in_place_of(unit, settings, question, answer)),
-            };
-            let Some(session) = &mut session else {
-                return answer;
-            };
-            answer.map(|mut answer| {
-                answer.dependences =
-                    session.dependences(&answer.verdict, |other| other.decide(&question.ask));
-                answer.vacuous =
-                    matches!(question.ask, Ask::Reachability { .. }) && session.is_vacuous(&answer);
-                answer
-            })
-        });
-        let mut answer = match asked {
+        let caught = panics::catch(|| self.answer(question, start, &mut shown));
+        let mut answer = match caught {
             // Work that was interrupted may have been cut short anywhere.
             Ok(_) if stop::requested().is_some() => Some(undecided(settings, Reason::Interrupted)),
             // A result computed without stack for further calls means nothing.
             _ if stop::spent() == Some(Spent::Stack) => Some(undecided(settings, Reason::Stack)),
             Ok(answer) => answer.map(|answer| spent(answer, settings)),
             Err(message) => {
-                abandon(&mut session);
-                abandon(&mut liveness);
+                self.abandon();
                 Some(broken(settings, message))
             }
         };
         let in_share = stop::spent().is_none();
         if !in_share {
             // The next question begins anew, with all of its share.
-            abandon(&mut session);
-            abandon(&mut liveness);
-        }
-        let is_exact = shown.is_none() && answer.as_ref().is_some_and(|a| a.engine != PARAMETRIC);
-        if let (Some(answer), true, true) = (&mut answer, in_share, is_exact) {
-            let left = settings
-                .limits
-                .timeout
-                .map(|limit| limit.saturating_sub(start.elapsed()));
-            try_runs(unit, &question.ask, answer, settings, left);
+            self.abandon();
         }
         if let Some(answer) = &mut answer
             && in_share
-            && is_exact
+            && shown.is_none()
+            && answer.engine != PARAMETRIC
         {
+            let limit = settings.limits.timeout;
+            let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
+            try_runs(unit, &question.ask, answer, settings, left);
             explain_unmet(unit, question, answer, settings);
         }
         // Close to the limit, some step may have been left out for want of time.
@@ -392,21 +379,96 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> Answers {
             .limits
             .timeout
             .is_none_or(|limit| start.elapsed() < limit.mul_f64(0.9));
-        lasting &= in_time
+        let lasting = in_time
             && in_share
             && stop::spent().is_none()
             && stop::requested().is_none()
             && shown.is_none()
             && answer.as_ref().is_none_or(is_settled);
-        answers.push(Timed {
+        let timed = Timed {
             answer,
             ms: milliseconds(start),
             shown,
-        });
+        };
+        (timed, lasting)
     }
-    abandon(&mut session);
-    abandon(&mut liveness);
-    Answers { answers, lasting }
+
+    /// Answers a question. `shown` becomes another launch, if that shows the answer.
+    fn answer(
+        &mut self,
+        question: &Question,
+        start: Instant,
+        shown: &mut Option<Box<LitmusTest>>,
+    ) -> Option<Answer> {
+        if stop::requested().is_some() {
+            return None;
+        }
+        let ModelChecker { unit, settings, .. } = self.models;
+        if let Some(reason) = &unit.refused {
+            let wanted =
+                question.property() == Property::Reachability || question.expected.is_some();
+            return wanted.then(|| undecided(settings, reason.clone()));
+        }
+        if let Ask::Liveness(progress) = question.ask {
+            return Some(self.liveness(question, progress, start));
+        }
+        let kernel = match question.ask {
+            Ask::Race | Ask::Divergence => self
+                .every_launch
+                .get_or_init(|| EveryLaunch::of(unit, settings)),
+            _ => &None,
+        };
+        let models = &mut self.models;
+        let answer = match kernel {
+            Some(kernel) => {
+                let (answer, test) =
+                    every_launch::answer(kernel, question, || models.answer(question));
+                *shown = test.map(Box::new);
+                answer
+            }
+            None => models
+                .answer(question)
+                .map(|answer| every_launch::in_place_of(unit, settings, question, answer)),
+        };
+        let Some(session) = &mut models.session else {
+            return answer;
+        };
+        answer.map(|mut answer| {
+            answer.dependences =
+                session.dependences(&answer.verdict, |other| other.decide(&question.ask));
+            answer.vacuous =
+                matches!(question.ask, Ask::Reachability { .. }) && session.is_vacuous(&answer);
+            answer
+        })
+    }
+
+    /// Answers a question about liveness.
+    fn liveness(&mut self, question: &Question, progress: ProgressModel, start: Instant) -> Answer {
+        let ModelChecker { unit, settings, .. } = self.models;
+        let setting = self
+            .setting
+            .get_or_init(|| Setting::new(&unit.test, &unit.model.model));
+        let limits = Limits {
+            timeout: time_of(&question.ask, settings),
+            ..settings.limits
+        };
+        let answer = self
+            .liveness
+            .get_or_insert_with(|| Liveness::new(setting, settings.engine, limits, &settings.set))
+            .ask(progress);
+        let session = self.models.session();
+        // Whether a kernel of a source file is defined is another question.
+        match unit.source.launch {
+            Some(_) => answer,
+            None => with_definedness(answer, session, settings, start),
+        }
+    }
+
+    /// Drops the checkers, each with its own net: their state may be broken.
+    fn abandon(&mut self) {
+        abandon(&mut self.models.session);
+        abandon(&mut self.liveness);
+    }
 }
 
 /// An answer whose question may have used up its memory: engines give up as if time were up.

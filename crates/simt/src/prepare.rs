@@ -23,6 +23,55 @@ use program::{
     Op, OpenClMemory, Program, Proxy, Scope, Space, Tag, Tags, ThreadId, Ty, live_registers,
 };
 
+/// The physical locations of a program, and the one of each cell.
+fn physical_locations(program: &Program, memory: &Memory) -> (Vec<PhysicalLocation>, Vec<usize>) {
+    let mut locations = Vec::new();
+    let mut loc_of = vec![0; memory.cells.len()];
+    for (i, cell) in memory.cells.iter().enumerate() {
+        if cell.memory.0 as usize != i {
+            loc_of[i] = loc_of[cell.memory.0 as usize];
+            continue;
+        }
+        loc_of[i] = locations.len();
+        let (atomic, opencl, kind) = match program.location(cell.location.0).kind {
+            LocationKind::Object {
+                atomic,
+                opencl,
+                kind,
+                ..
+            } => (atomic, opencl, kind),
+            LocationKind::Alias { .. } => (false, OpenClMemory::default(), MemoryKind::Private),
+        };
+        locations.push(PhysicalLocation {
+            cell: cell.memory,
+            init: cell.init,
+            atomic,
+            opencl,
+            kind,
+        });
+    }
+    (locations, loc_of)
+}
+
+/// Refuses a program in which a value that is not worked out decides something.
+fn refuse_unknown_values(
+    program: &Program,
+    memory: &Memory,
+    observed: &[Observable],
+) -> Result<(), String> {
+    let unknowns = Unknowns::of(program);
+    let shown = observed
+        .iter()
+        .find_map(|o| unknowns.shown(program, memory, *o));
+    let Some((t, at)) = unknowns.steered().map(|s| s.0).or(shown) else {
+        return Ok(());
+    };
+    let text = &program.thread(t).code[at].text;
+    Err(format!(
+        "not in this machine: a value that is not worked out and that matters (`{text}`)"
+    ))
+}
+
 impl Code {
     /// Prepares a test.
     ///
@@ -31,48 +80,12 @@ impl Code {
     pub(super) fn new(test: &LitmusTest, agents: Vec<Agent>) -> Result<Code, String> {
         let program = Arc::new(test.program.clone());
         let memory = Memory::new(&program);
-        let mut locations = Vec::new();
-        let mut loc_of = vec![0; memory.cells.len()];
-        for (i, cell) in memory.cells.iter().enumerate() {
-            if cell.memory.0 as usize == i {
-                loc_of[i] = locations.len();
-                let (atomic, opencl, kind) = match program.location(cell.location.0).kind {
-                    LocationKind::Object {
-                        atomic,
-                        opencl,
-                        kind,
-                        ..
-                    } => (atomic, opencl, kind),
-                    LocationKind::Alias { .. } => {
-                        (false, OpenClMemory::default(), MemoryKind::Private)
-                    }
-                };
-                locations.push(PhysicalLocation {
-                    cell: cell.memory,
-                    init: cell.init,
-                    atomic,
-                    opencl,
-                    kind,
-                });
-            } else {
-                loc_of[i] = loc_of[cell.memory.0 as usize];
-            }
-        }
+        let (locations, loc_of) = physical_locations(&program, &memory);
         if memory.cells.len() > usize::from(u16::MAX) {
             return Err("not in this machine: more than 65,535 memory cells".into());
         }
         let observed = test.observables();
-        let unknowns = Unknowns::of(&program);
-        let shown = observed
-            .iter()
-            .find_map(|o| unknowns.shown(&program, &memory, *o));
-        if let Some((t, at)) = unknowns.steered().map(|s| s.0).or(shown) {
-            let instr = &program.thread(t).code[at];
-            return Err(format!(
-                "not in this machine: a value that is not worked out and that matters (`{}`)",
-                instr.text
-            ));
-        }
+        refuse_unknown_values(&program, &memory, &observed)?;
         let groups = Groups::new(&program, program.threads.len() - agents.len());
         let is_on = |option| test.options.iter().any(|o| o.words() == option);
         let mut code = Code {
@@ -109,31 +122,34 @@ impl Code {
             memory,
             program: program.clone(),
         };
-        for t in program.thread_ids() {
-            let thread = code.thread(t)?;
-            code.loops |= thread.loops;
-            code.branches |= thread.acts.iter().any(|a| a.target().is_some());
-            code.counts |= thread
-                .acts
-                .iter()
-                .filter_map(Act::barrier)
-                .any(Barrier::says_count);
-            code.threads.push(thread);
+        code.add_threads()?;
+        code.note_proxies();
+        code.calls_hand_over = code.calls_hand_over()?;
+        Ok(code)
+    }
+
+    /// Prepares the code of all threads, and notes which features it has.
+    fn add_threads(&mut self) -> Result<(), String> {
+        for t in self.program.clone().thread_ids() {
+            let thread = self.thread(t)?;
+            self.loops |= thread.loops;
+            self.branches |= thread.acts.iter().any(|a| a.target().is_some());
+            let mut barriers = thread.acts.iter().filter_map(Act::barrier);
+            self.counts |= barriers.any(Barrier::says_count);
+            self.threads.push(thread);
         }
-        let mut acts = code.threads.iter().flat_map(|t| &t.acts);
-        code.proxies = acts.any(|a| {
+        Ok(())
+    }
+
+    /// Notes whether the program uses proxies, or several addresses of one cell.
+    fn note_proxies(&mut self) {
+        let mut acts = self.threads.iter().flat_map(|t| &t.acts);
+        self.proxies = acts.any(|a| {
             a.accesses()
                 .any(|access| access.map || access.proxy != Proxy::Generic)
         });
-        code.calls_hand_over = code.calls_hand_over()?;
-        code.plain = !code.proxies
-            && code
-                .memory
-                .cells
-                .iter()
-                .enumerate()
-                .all(|(i, c)| c.memory.0 as usize == i);
-        Ok(code)
+        let mut cells = self.memory.cells.iter().enumerate();
+        self.plain = !self.proxies && cells.all(|(i, c)| c.memory.0 as usize == i);
     }
 
     /// Whether commands that a kernel enqueues learn the knowledge of the enqueueing thread. That

@@ -11,6 +11,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use engine::facts::Facts;
@@ -18,11 +19,11 @@ use program::edits::{Change, EditSite, enough};
 use program::litmus::{LitmusTest, Quantifier};
 use program::strength::{self, Order};
 use program::{LocId, Program, Scope, SourceLine};
-use verdict::{Answer, Change as Advised, Fault, FaultEvent, Need, Reason, Remedy, Verdict, Where};
+use verdict::{Change as Advised, Fault, FaultEvent, Need, Reason, Remedy, Verdict, Where};
 
 use crate::knobs::{self, Around, Changes, Kind, Knob, Spot, Version, Written};
 use crate::needs::ends;
-use crate::search::{GivenUp, Search, of_test};
+use crate::search::{GivenUp, Search, Setting, of_test};
 use crate::session::Session;
 use crate::written::Source;
 
@@ -49,240 +50,329 @@ pub(crate) fn remedy(
     deadline: Option<Instant>,
 ) -> Option<Repair> {
     let written = session.written();
-    let program = &written.program;
-    let around = Around::unbounded(program);
+    let Candidates {
+        source,
+        knobs,
+        weak,
+        straight,
+    } = Candidates::of(written)?;
+    let judge = Judge {
+        session,
+        race: RefCell::new(None),
+        left_open: Cell::new(false),
+        in_order: Cell::new(false),
+    };
+    let decides = of_test(written, |test, left| judge.race_free(test, left));
+    let mut search = RemedySearch {
+        ordered: knobs.len(),
+        search: Search::new(written, knobs, false, DECISIONS, deadline, decides).past_undecided(),
+        source,
+        straight,
+        weak,
+    };
     // The plain accesses are known for the judged program.
-    let source_of_mapping = !std::ptr::eq(written, session.test());
-    let (mut knobs, source, weak): (Vec<Knob>, Source<'_>, Vec<Knob>) = match Source::new(written) {
-        // Scopes and regions first: one that is too small is the likelier mistake. Then new text:
-        // fences and barriers.
-        Some(source) => {
-            let buffers = knobs::buffers(&around)
-                .into_iter()
-                .filter_map(Knob::up)
-                .collect();
-            let words = [
-                source.scopes(Scope::Sys),
-                source.flags(),
-                source.orders(),
-                buffers,
-            ];
-            let kinds = words
-                .into_iter()
-                .chain([source.fences(enough(program)), source.waits()]);
-            (kinds.flatten().collect(), source, Vec::new())
-        }
-        None => {
-            let source = Source::assembly(written)?;
-            let around = Around::new(program);
-            let up = |kind: Kind| {
-                kind(&around)
-                    .into_iter()
-                    .filter_map(Knob::up)
-                    .filter_map(|k| k.writable(written))
-            };
-            let (weak, strong): (Vec<Knob>, Vec<Knob>) = up(knobs::orders).partition(|knob| {
-                knob.instr(program)
-                    .is_some_and(|instr| strength::is_plain(&instr.op))
-            });
-            let kinds = [
-                up(knobs::scopes).collect(),
-                strong,
-                up(knobs::fences).collect(),
-            ];
-            let new = [
-                up(knobs::proxy_fences_anywhere).collect(),
-                up(knobs::fences_before).collect(),
-            ];
-            let kinds = kinds.into_iter().chain(new);
-            let knobs: Vec<Knob> = kinds.flatten().collect();
-            (
-                knobs.into_iter().chain(source.waits()).collect(),
-                source,
-                weak,
-            )
-        }
+    let (plain, object) = match std::ptr::eq(written, session.test()) {
+        true => (plain_accesses(facts), first.object.clone()),
+        false => (HashMap::new(), None),
     };
-    let (barriers, straight) = source.barriers();
-    let straight = knobs.len()..knobs.len() + straight;
-    knobs.extend(barriers.into_iter().chain(source.calls()));
-    let (mut ordered, orders) = (
-        knobs.len(),
-        program
-            .instrs()
-            .any(|(_, _, i)| strength::order(&i.op).is_some()),
-    );
-    // The last race found, and whether some tried program is left to implementations.
-    let (race, left_open) = (RefCell::new(None::<Box<Fault>>), Cell::new(false));
-    // Whether the condition has to be forbidden besides.
-    let in_order = Cell::new(false);
-    let race_free = |test: &LitmusTest, left| {
-        let Some(judged) = session.judged(test) else {
-            return Ok(false);
-        };
-        match session.of(&judged, left).race() {
-            Some(Answer {
-                verdict: Verdict::RaceFree,
-                ..
-            }) => Ok(ends(session, test, &judged, left)
-                && (!in_order.get() || is_forbidden(session, &judged, left)?)),
-            Some(Answer {
-                verdict: Verdict::Racy,
-                fault,
-                ..
-            }) => {
-                race.replace(fault);
-                Ok(false)
-            }
-            // A program that only some implementations define is no remedy.
-            Some(Answer {
-                verdict: Verdict::Undecided(Reason::ImplementationDefined { .. }),
-                ..
-            }) => {
-                left_open.set(true);
-                Ok(false)
-            }
-            Some(Answer {
-                verdict: Verdict::Undecided(reason),
-                ..
-            }) => Err(GivenUp(reason)),
-            _ => Err(GivenUp(Reason::Engine("the model knows no races".into()))),
-        }
+    let found = match search.ordering() {
+        Ok(None) => search.with_atomic_memory(&judge, plain, object),
+        found => found,
     };
-    let decides = of_test(written, race_free);
-    let mut search =
-        Search::new(written, knobs, false, DECISIONS, deadline, decides).past_undecided();
-    let mut found = search.one_two_or_all();
-    if let (Ok(None), true) = (&found, straight.len() > 1) {
-        // If several barriers are missing, none helps alone.
-        let all = (0..search.knobs.len()).map(|i| {
-            if straight.contains(&i) {
-                search.knobs[i].top()
-            } else {
-                0
-            }
-        });
-        let all = all.collect();
-        found = search.first_of([all]);
-    }
-    // A barrier or a call may need another one, or a wait, beside it.
-    if let Ok(None) = found {
-        let pairs = search.pairs_alone();
-        found = search.first_of(pairs);
-    }
-    // Threads with code of different text meet at a barrier.
-    if let Ok(None) = found {
-        let meetings = source.meetings();
-        let none = vec![0; ordered];
-        let alone = |at: usize| {
-            let only = (0..meetings.len()).map(|i| usize::from(i == at));
-            none.iter().copied().chain(only).collect()
-        };
-        let alone: Vec<Vec<usize>> = (0..meetings.len()).map(alone).collect();
-        search.add(meetings);
-        ordered = search.knobs.len();
-        found = search.first_of(alone);
-    }
-    // The memory of the race becomes atomic, and then more memory, as long as races for it are
-    // left.
-    let (mut plain, mut object) = match source_of_mapping {
-        true => (HashMap::new(), None),
-        false => (plain_accesses(facts), first.object.clone()),
+    let found = match found {
+        Ok(Some(strongest)) => search.weakest(&judge, written, strongest).map(Some),
+        found => found,
     };
-    if let (Ok(None), false) = (&found, weak.is_empty()) {
-        search.add(weak);
-        let top = search.top();
-        let alone = (0..top.len())
-            .map(|i| if i < ordered { 0 } else { top[i] })
-            .collect();
-        (found, object) = (search.first_of([alone, top]), None);
-    }
-    while let Ok(None) = found {
-        let Some((loc, accesses)) = object.and_then(|name| plain.remove(&name)) else {
-            break;
-        };
-        let Some(knob) = source.atomicity(loc, &accesses) else {
-            break;
-        };
-        search.add(vec![knob]);
-        let top = search.top();
-        let alone = (0..top.len())
-            .map(|i| if i < ordered { 0 } else { top[i] })
-            .collect();
-        found = search.first_of([alone, top]);
-        object = race.borrow().as_ref().and_then(|race| race.object.clone());
-    }
-    // Plain memory stays plain if it can, above all that of the first race: if the rest orders it,
-    // fewer changes are left. Of the rest, added text goes first, and scopes last.
-    let order = (ordered..search.knobs.len()).chain((0..ordered).rev());
-    let strongest = found.as_ref().ok().cloned().flatten();
-    let mut lowered = found.and_then(|found| {
-        found
-            .map(|setting| search.lowered(setting, order.clone()))
-            .transpose()
-    });
-    if let (Ok(Some(setting)), Some(strongest)) = (&lowered, strongest) {
-        let only_silences = search
-            .turned(setting)
-            .all(|(knob, level)| silences(program, knob, level));
-        let unwanted = written.condition.is_some() && written.quantifier == Quantifier::Exists;
-        if only_silences && unwanted {
-            in_order.set(true);
-            search.forget();
-            let better = search.first_of([strongest]);
-            let better = better.and_then(|found| {
-                found
-                    .map(|setting| search.lowered(setting, order))
-                    .transpose()
-            });
-            match better {
-                Ok(Some(better)) if better != *setting => lowered = Ok(Some(better)),
-                _ => in_order.set(false),
-            }
-        }
-    }
-    let version = lowered.as_ref().ok().and_then(|found| {
-        let setting = found.as_ref()?;
-        Some((search.version(setting)?, search.changes(setting)))
-    });
+    let search = &search.search;
+    let setting = found.as_ref().ok().and_then(Option::as_ref);
+    let version = setting.and_then(|setting| search.version(setting));
+    let changes = match (&version, setting) {
+        (Some(_), Some(setting)) => search.changes(setting),
+        _ => Changes::default(),
+    };
     let decided = search.decided();
-    let remedy = match lowered {
-        Ok(Some(setting)) => {
-            let turned = search.turned(&setting);
+    let remedy = match (found, search.open.clone()) {
+        (Ok(Some(setting)), _) => {
             // What is ordered by the rest needs no warning.
-            let warns = !in_order.get();
-            let mut changes: Vec<Advised> = turned
+            let warns = !judge.in_order.get();
+            let mut changes: Vec<Advised> = search
+                .turned(&setting)
                 .flat_map(|(knob, level)| said(written, knob, level, first, warns))
                 .collect();
             changes.sort_by_key(|c| c.line.number);
             Remedy::Changes(changes)
         }
-        Ok(None) if search.open.is_some() => Remedy::Undecided(search.open.unwrap_or(Reason::Time)),
-        Ok(None) if left_open.get() => Remedy::None(
-            "nothing orders their commands, and atomic operations of several kernel instances on \
-            one buffer are implementation-defined"
-                .into(),
-        ),
-        Ok(None) if !orders => Remedy::None(
-            "the program has no atomic operation or fence that could order them, and no added \
-            barrier or call does"
-                .into(),
-        ),
-        Ok(None) => Remedy::None(
-            "they race even with every order and every scope as strong as can be written there"
-                .into(),
-        ),
-        Err(GivenUp(reason)) => Remedy::Undecided(reason),
+        (Ok(None), Some(reason)) | (Err(GivenUp(reason)), _) => Remedy::Undecided(reason),
+        (Ok(None), None) => Remedy::None(no_remedy(&written.program, judge.left_open.get())),
     };
-    let (version, changes) = version.map_or((None, Changes::default()), |(version, changes)| {
-        (Some(version), changes)
-    });
     Some(Repair {
         remedy,
         version,
         changes,
         decided,
     })
+}
+
+/// The reason why no change removes the races.
+fn no_remedy(program: &Program, left_open: bool) -> String {
+    let has_orders = program
+        .instrs()
+        .any(|(_, _, i)| strength::order(&i.op).is_some());
+    if left_open {
+        "nothing orders their commands, and atomic operations of several kernel instances on one \
+        buffer are implementation-defined"
+    } else if has_orders {
+        "they race even with every order and every scope as strong as can be written there"
+    } else {
+        "the program has no atomic operation or fence that could order them, and no added barrier \
+        or call does"
+    }
+    .into()
+}
+
+/// The changes to try.
+struct Candidates<'a> {
+    source: Source<'a>,
+    /// The changes that order accesses.
+    knobs: Vec<Knob>,
+    /// Stronger orders of plain accesses, which make memory atomic.
+    weak: Vec<Knob>,
+    /// The knobs of barriers in straight code.
+    straight: Range<usize>,
+}
+
+impl<'a> Candidates<'a> {
+    fn of(written: &'a LitmusTest) -> Option<Self> {
+        let (source, mut knobs, weak) = match Source::new(written) {
+            Some(source) => {
+                let knobs = changes_of_text(written, &source);
+                (source, knobs, Vec::new())
+            }
+            None => {
+                let source = Source::assembly(written)?;
+                let (mut knobs, weak) = changes_of_assembly(written);
+                knobs.extend(source.waits());
+                (source, knobs, weak)
+            }
+        };
+        let (barriers, straight) = source.barriers();
+        let straight = knobs.len()..knobs.len() + straight;
+        knobs.extend(barriers.into_iter().chain(source.calls()));
+        Some(Candidates {
+            source,
+            knobs,
+            weak,
+            straight,
+        })
+    }
+}
+
+/// The changes of words in C-like code. Scopes and regions come first: one that is too small is the
+/// likelier mistake. Then new text: fences and waits.
+fn changes_of_text(written: &LitmusTest, source: &Source<'_>) -> Vec<Knob> {
+    let program = &written.program;
+    let buffers = knobs::buffers(&Around::unbounded(program))
+        .into_iter()
+        .filter_map(Knob::up)
+        .collect();
+    let kinds = [
+        source.scopes(Scope::Sys),
+        source.flags(),
+        source.orders(),
+        buffers,
+        source.fences(enough(program)),
+        source.waits(),
+    ];
+    kinds.into_iter().flatten().collect()
+}
+
+/// The changes of instructions of PTX: those that order accesses, and those of plain accesses.
+fn changes_of_assembly(written: &LitmusTest) -> (Vec<Knob>, Vec<Knob>) {
+    let program = &written.program;
+    let around = Around::new(program);
+    let up = |kind: Kind| -> Vec<Knob> {
+        kind(&around)
+            .into_iter()
+            .filter_map(Knob::up)
+            .filter_map(|k| k.writable(written))
+            .collect()
+    };
+    let is_plain = |knob: &Knob| {
+        knob.instr(program)
+            .is_some_and(|instr| strength::is_plain(&instr.op))
+    };
+    let (weak, strong): (Vec<Knob>, Vec<Knob>) = up(knobs::orders).into_iter().partition(is_plain);
+    let kinds = [
+        up(knobs::scopes),
+        strong,
+        up(knobs::fences),
+        up(knobs::proxy_fences_anywhere),
+        up(knobs::fences_before),
+    ];
+    (kinds.into_iter().flatten().collect(), weak)
+}
+
+/// Decides whether a changed program has no race.
+struct Judge<'s, 'a> {
+    session: &'s Session<'a>,
+    /// The last race found.
+    race: RefCell<Option<Box<Fault>>>,
+    /// Whether some tried program is left to implementations.
+    left_open: Cell<bool>,
+    /// Whether the condition has to be forbidden, too.
+    in_order: Cell<bool>,
+}
+
+impl Judge<'_, '_> {
+    fn race_free(&self, test: &LitmusTest, left: Option<Duration>) -> Result<bool, GivenUp> {
+        let session = self.session;
+        let Some(judged) = session.judged(test) else {
+            return Ok(false);
+        };
+        let answer = session.of(&judged, left).race();
+        match answer.map(|answer| (answer.verdict, answer.fault)) {
+            Some((Verdict::RaceFree, _)) => Ok(ends(session, test, &judged, left)
+                && (!self.in_order.get() || is_forbidden(session, &judged, left)?)),
+            Some((Verdict::Racy, fault)) => {
+                self.race.replace(fault);
+                Ok(false)
+            }
+            // A program that only some implementations define is no remedy.
+            Some((Verdict::Undecided(Reason::ImplementationDefined { .. }), _)) => {
+                self.left_open.set(true);
+                Ok(false)
+            }
+            Some((Verdict::Undecided(reason), _)) => Err(GivenUp(reason)),
+            _ => Err(GivenUp(Reason::Engine("the model knows no races".into()))),
+        }
+    }
+
+    /// The memory of the last race found.
+    fn object(&self) -> Option<String> {
+        self.race.borrow().as_ref()?.object.clone()
+    }
+}
+
+/// A search for a remedy.
+struct RemedySearch<'a, D> {
+    search: Search<'a, D>,
+    source: Source<'a>,
+    straight: Range<usize>,
+    weak: Vec<Knob>,
+    /// The number of knobs that order accesses; the others make memory atomic.
+    ordered: usize,
+}
+
+impl<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> RemedySearch<'_, D> {
+    /// Changes that order the accesses.
+    fn ordering(&mut self) -> Result<Option<Setting>, GivenUp> {
+        let search = &mut self.search;
+        if let Some(setting) = search.one_two_or_all()? {
+            return Ok(Some(setting));
+        }
+        if self.straight.len() > 1 {
+            // If several barriers are missing, none helps alone.
+            let mut all = vec![0; search.knobs.len()];
+            for i in self.straight.clone() {
+                all[i] = search.knobs[i].top();
+            }
+            if let Some(setting) = search.first_of([all])? {
+                return Ok(Some(setting));
+            }
+        }
+        // A barrier or a call may need another one, or a wait, beside it.
+        let pairs = search.pairs_alone();
+        if let Some(setting) = search.first_of(pairs)? {
+            return Ok(Some(setting));
+        }
+        // Threads with code of different text meet at a barrier.
+        let meetings = self.source.meetings();
+        let before = self.ordered;
+        let alone: Vec<Setting> = (0..meetings.len())
+            .map(|at| {
+                let mut setting = vec![0; before + meetings.len()];
+                setting[before + at] = 1;
+                setting
+            })
+            .collect();
+        search.add(meetings);
+        self.ordered = search.knobs.len();
+        search.first_of(alone)
+    }
+
+    /// Changes that make memory atomic: the memory of the race, and then more memory, as long as
+    /// races for it are left.
+    fn with_atomic_memory(
+        &mut self,
+        judge: &Judge<'_, '_>,
+        mut plain: HashMap<String, (LocId, Vec<Spot>)>,
+        mut object: Option<String>,
+    ) -> Result<Option<Setting>, GivenUp> {
+        if !self.weak.is_empty() {
+            let weak = std::mem::take(&mut self.weak);
+            return self.first_with(weak);
+        }
+        while let Some((loc, accesses)) = object.and_then(|name| plain.remove(&name)) {
+            let Some(knob) = self.source.atomicity(loc, &accesses) else {
+                break;
+            };
+            if let Some(setting) = self.first_with(vec![knob])? {
+                return Ok(Some(setting));
+            }
+            object = judge.object();
+        }
+        Ok(None)
+    }
+
+    /// Adds knobs that make memory atomic; the first setting that helps, without changes that order
+    /// accesses or with all of them.
+    fn first_with(&mut self, knobs: Vec<Knob>) -> Result<Option<Setting>, GivenUp> {
+        self.search.add(knobs);
+        let top = self.search.top();
+        let mut alone = top.clone();
+        alone[..self.ordered].fill(0);
+        self.search.first_of([alone, top])
+    }
+
+    /// The weakest changes below a setting that helps. If they only make accesses atomic, and
+    /// stronger orders of these accesses forbid the condition, they are such orders.
+    fn weakest(
+        &mut self,
+        judge: &Judge<'_, '_>,
+        written: &LitmusTest,
+        strongest: Setting,
+    ) -> Result<Setting, GivenUp> {
+        let setting = self.lowered(strongest.clone())?;
+        let only_silences = self
+            .search
+            .turned(&setting)
+            .all(|(knob, level)| silences(&written.program, knob, level));
+        let unwanted = written.condition.is_some() && written.quantifier == Quantifier::Exists;
+        if !only_silences || !unwanted {
+            return Ok(setting);
+        }
+        judge.in_order.set(true);
+        self.search.forget();
+        let better = match self.search.helps(&strongest) {
+            Ok(true) => self.lowered(strongest).ok(),
+            _ => None,
+        };
+        match better {
+            Some(better) if better != setting => Ok(better),
+            _ => {
+                judge.in_order.set(false);
+                Ok(setting)
+            }
+        }
+    }
+
+    /// Lowers a setting. Plain memory stays plain if it can, above all that of the first race: if
+    /// the rest orders it, fewer changes are left. Of the rest, added text goes first, and scopes
+    /// last.
+    fn lowered(&mut self, setting: Setting) -> Result<Setting, GivenUp> {
+        let order = (self.ordered..self.search.knobs.len()).chain((0..self.ordered).rev());
+        self.search.lowered(setting, order)
+    }
 }
 
 /// Whether no execution of a program has the condition of the test.

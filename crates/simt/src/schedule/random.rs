@@ -54,11 +54,19 @@ pub(super) fn sample<B: Backend>(
     seed: u64,
     limits: &SearchLimits,
 ) -> Result<Observation, String> {
-    let (mut seeing, mut steps, mut looked, mut not_judged) = (Seeing::default(), 0, 0, None);
     let clock = TimeLimit::new(limits.timeout);
+    let mut sample = Sample {
+        machine,
+        limits,
+        clock: &clock,
+        seeing: Seeing::default(),
+        steps: 0,
+        looked: 0,
+        not_judged: None,
+    };
     let misused = misuse::applies(machine.code);
     for run in 0..runs {
-        let judge = (limits.races || limits.explain) && looked < MAX_JUDGED;
+        let judge = (limits.races || limits.explain) && sample.looked < MAX_JUDGED;
         let logged = judge || misused && run < MAX_JUDGED;
         let mut events = begun.to_vec();
         let dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
@@ -70,55 +78,76 @@ pub(super) fn sample<B: Backend>(
         };
         let log: Option<&mut Vec<RunEvent>> = logged.then_some(&mut events);
         let end = one.finish(limits.steps, log, &clock)?;
+        sample.steps += one.recorded.steps.len() as u64;
+        if one.is_discarded(&end) {
+            sample.seeing.ended.discarded += 1;
+        } else {
+            if judge {
+                sample.judge(&one, &events);
+            }
+            sample.note(one, end, logged.then_some(&events));
+        }
+        if clock.is_past() && run + 1 < runs {
+            sample.seeing.reason = Some(super::over().into());
+            break;
+        }
+    }
+    Ok(sample.into_observation())
+}
+
+/// The observations of the runs drawn so far.
+struct Sample<'m, 'c, B: Backend> {
+    machine: &'m Machine<'c, B>,
+    limits: &'m SearchLimits,
+    clock: &'m TimeLimit,
+    seeing: Seeing,
+    steps: u64,
+    /// The number of runs that were examined for races.
+    looked: u64,
+    /// The reason why a run was not.
+    not_judged: Option<String>,
+}
+
+impl<B: Backend> Sample<'_, '_, B> {
+    /// Examines the events of a run for races, or explains the races that the memory found.
+    fn judge(&mut self, one: &RandomRun<'_, '_, B>, events: &[RunEvent]) {
+        let (machine, races) = (self.machine, &mut self.seeing.races);
+        let late = || self.clock.is_past();
+        if self.limits.races {
+            match race::find(machine.code, events, &one.recorded, races, &late) {
+                RaceCoverage::Through => self.looked += 1,
+                RaceCoverage::Late => self.not_judged = Some(race::NOT_ALL.into()),
+                RaceCoverage::Open => {}
+            }
+        } else {
+            self.looked += 1;
+            let found = machine.memory.hazards(machine.code, &one.state.memory);
+            race::explain(machine.code, events, &one.recorded, &found, races, &late);
+        }
+    }
+
+    /// Notes the end of a run; `events`: those of a run with a log.
+    fn note(&mut self, one: RandomRun<'_, '_, B>, end: RunEnd, events: Option<&Vec<RunEvent>>) {
         let RandomRun {
+            machine,
             state,
             mut recorded,
             ..
         } = one;
-        steps += recorded.steps.len() as u64;
-        let discarded = match &end {
-            RunEnd::Finished(..) => !machine.memory.is_whole(&state.memory),
-            RunEnd::Stuck => is_no_hang(machine, &state),
-            // The other threads may go on, but no execution of the program begins so.
-            RunEnd::Limit(..) => machine.is_astray(&state),
-            // An early bind may be the cause of the fault, and may turn out to be wrong.
-            RunEnd::Fault(_) => machine.memory.is_pending(&state.memory),
-        };
-        if judge && !discarded {
-            let late = || clock.is_past();
-            if limits.races {
-                match race::find(machine.code, &events, &recorded, &mut seeing.races, &late) {
-                    RaceCoverage::Through => looked += 1,
-                    RaceCoverage::Late => not_judged = Some(race::NOT_ALL.into()),
-                    RaceCoverage::Open => {}
-                }
-            } else {
-                looked += 1;
-                let found = machine.memory.hazards(machine.code, &state.memory);
-                race::explain(
-                    machine.code,
-                    &events,
-                    &recorded,
-                    &found,
-                    &mut seeing.races,
-                    &late,
-                );
-            }
-        }
+        let seeing = &mut self.seeing;
         match end {
-            _ if discarded => seeing.ended.discarded += 1,
             RunEnd::Finished(outcome, finals) => {
                 seeing.ended.finished += 1;
                 recorded.finals = finals;
                 seeing.hazards(machine, &state, Some(&outcome), || recorded.clone());
-                if logged {
-                    seeing.misuse(machine, &state, &events, Some(&outcome), &recorded);
+                if let Some(events) = events {
+                    seeing.misuse(machine, &state, events, Some(&outcome), &recorded);
                 }
                 seeing.outcomes.add(outcome, || recorded);
             }
             RunEnd::Stuck => {
-                if logged {
-                    seeing.misuse(machine, &state, &events, None, &recorded);
+                if let Some(events) = events {
+                    seeing.misuse(machine, &state, events, None, &recorded);
                 }
                 seeing.stuck(machine, &state, || recorded);
             }
@@ -128,34 +157,30 @@ pub(super) fn sample<B: Backend>(
                 for hazard in found.into_iter().filter(|h| h.kind == HazardKind::Race) {
                     seeing.hazard(hazard, None, || recorded.clone());
                 }
-                seeing.stop(
-                    StopKind::Limit,
-                    || {
-                        let mut reason = if endless {
-                            explain::spinning(machine, &state, None)
-                        } else {
-                            StopReason::default()
-                        };
-                        reason.why.insert(0, what);
-                        reason
-                    },
-                    recorded,
-                );
+                let reason = || {
+                    let mut reason = if endless {
+                        explain::spinning(machine, &state, None)
+                    } else {
+                        StopReason::default()
+                    };
+                    reason.why.insert(0, what);
+                    reason
+                };
+                seeing.stop(StopKind::Limit, reason, recorded);
             }
             RunEnd::Fault(halt) => seeing.fault(machine, &halt, recorded),
         }
-        if clock.is_past() && run + 1 < runs {
-            seeing.reason = Some(super::over().into());
-            break;
+    }
+
+    fn into_observation(mut self) -> Observation {
+        self.seeing.judged = if self.limits.races { self.looked } else { 0 };
+        Observation {
+            states: self.steps,
+            steps: self.steps,
+            not_judged: self.not_judged,
+            ..self.seeing.into()
         }
     }
-    seeing.judged = if limits.races { looked } else { 0 };
-    Ok(Observation {
-        states: steps,
-        steps,
-        not_judged,
-        ..seeing.into()
-    })
 }
 
 /// A run in progress.
@@ -167,6 +192,19 @@ struct RandomRun<'m, 'c, B: Backend> {
 }
 
 impl<B: Backend> RandomRun<'_, '_, B> {
+    /// Whether no execution of the program has this run.
+    fn is_discarded(&self, end: &RunEnd) -> bool {
+        let (machine, memory) = (self.machine, &self.state.memory);
+        match end {
+            RunEnd::Finished(..) => !machine.memory.is_whole(memory),
+            RunEnd::Stuck => is_no_hang(machine, &self.state),
+            // The other threads may go on, but no execution of the program begins so.
+            RunEnd::Limit(..) => machine.is_astray(&self.state),
+            // An early bind may be the cause of the fault, and may turn out to be wrong.
+            RunEnd::Fault(_) => machine.memory.is_pending(memory),
+        }
+    }
+
     fn finish(
         &mut self,
         limit: usize,

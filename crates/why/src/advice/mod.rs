@@ -124,6 +124,17 @@ impl SearchSetup<'_> {
         }
     }
 
+    /// Whether a written test meets a goal.
+    fn meets(
+        &self,
+        one: &TestGoals<'_>,
+        goal: &Ask,
+        left: Option<Duration>,
+    ) -> Result<Option<bool>, Reason> {
+        let judged = Self::judged(one.test, one)?;
+        Self::met(&mut self.session(&judged, one, left), goal)
+    }
+
     /// Whether a test meets all goals. Executions that ruled out other versions are tried first,
     /// the latest before others.
     fn keeps(
@@ -295,34 +306,9 @@ pub struct Solution {
 pub fn advise(mut asked: Vec<TestGoals<'_>>, how: &SearchSetup<'_>) -> Advice {
     let deadline = how.limits.timeout.map(|t| Instant::now() + t);
     let left = || deadline.map(|d| d.saturating_duration_since(Instant::now()));
-    let undecided = Cell::new(0);
-    // A goal that the written program meets stays a goal.
-    let mut kept = Vec::new();
-    for (number, one) in asked.iter_mut().enumerate() {
-        for goal in [Ask::Race, Ask::Undefined] {
-            let there = one.goals.contains(&goal);
-            let met = |one: &TestGoals<'_>| {
-                SearchSetup::met(
-                    &mut how.session(&*SearchSetup::judged(one.test, one)?, one, left()),
-                    &goal,
-                )
-            };
-            if !there && met(one) == Ok(Some(true)) {
-                one.goals.push(goal.clone());
-                kept.push((number, goal));
-            }
-        }
-    }
+    let kept = keep_met_goals(&mut asked, how, &left);
     let mut shown: Vec<VecDeque<Shown>> = asked.iter().map(|_| VecDeque::new()).collect();
-    let mut written = Ok(true);
-    for (one, shown) in asked.iter().zip(&mut shown) {
-        match how.keeps(one.test, one, left(), shown) {
-            Ok(true) => {}
-            Ok(false) => written = Ok(false),
-            Err(reason) if written == Ok(true) => written = Err(reason),
-            Err(_) => {}
-        }
-    }
+    let written = written_keeps(&asked, how, &left, &mut shown);
     let mut tests: Vec<&LitmusTest> = asked.iter().map(|one| one.test).collect();
     tests.dedup_by_key(|test| std::ptr::from_ref::<LitmusTest>(test));
     let (choices, cost) = choices(&tests, how.costs);
@@ -345,42 +331,9 @@ pub fn advise(mut asked: Vec<TestGoals<'_>>, how: &SearchSetup<'_>) -> Advice {
         advice.given_up = Some(Reason::TooManyChanges);
         return advice;
     }
-    let decided = Cell::new(1);
     let by_test: Vec<&[TestGoals<'_>]> = asked
         .chunk_by(|a, b| std::ptr::eq(a.test, b.test))
         .collect();
-    let mut known = KnownAnswers {
-        several: by_test.len() > 1,
-        ..KnownAnswers::default()
-    };
-    let decides = |changes: &Changes, left: Option<Duration>| {
-        if stop::requested().is_some() {
-            return Err(GivenUp(Reason::Interrupted));
-        }
-        decided.set(decided.get() + 1);
-        let mut rest = shown.as_mut_slice();
-        for (number, of_test) in by_test.iter().enumerate() {
-            let (shown, others) = rest.split_at_mut(of_test.len());
-            rest = others;
-            let part = known.part(number, of_test[0].test, &changes.splices);
-            let keeps = match known.keeps.get(&part) {
-                Some(keeps) => *keeps,
-                None => {
-                    let keeps = how.keeps_all(of_test, &part.1, left, shown)?;
-                    *known.keeps.entry(part).or_insert(keeps)
-                }
-            };
-            match keeps {
-                Some(true) => {}
-                Some(false) => return Ok(false),
-                None => {
-                    undecided.set(undecided.get() + 1);
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    };
     // Fences and orders mend a wrong program, as questions about races show; meanwhile nothing gets
     // weaker.
     let wrong = written == Ok(false);
@@ -388,15 +341,24 @@ pub fn advise(mut asked: Vec<TestGoals<'_>>, how: &SearchSetup<'_>) -> Advice {
         (advice.found, advice.decided) = (Some(mended), decided + 1);
         return advice;
     }
+    let counts = Counts {
+        decided: Cell::new(1),
+        undecided: Cell::new(0),
+    };
+    let mut versions = Versions {
+        how,
+        by_test: &by_test,
+        known: KnownAnswers {
+            several: by_test.len() > 1,
+            ..KnownAnswers::default()
+        },
+        shown,
+        counts: &counts,
+    };
+    let decides =
+        |changes: &Changes, left: Option<Duration>| versions.keep_goals(&changes.splices, left);
     let knobs: Vec<Knob> = choices.iter().map(|choice| choice.knob.clone()).collect();
-    let search = Search::new(
-        first,
-        knobs,
-        written == Ok(true),
-        DECISIONS,
-        deadline,
-        decides,
-    );
+    let search = Search::new(first, knobs, !wrong, DECISIONS, deadline, decides);
     let mut space = Space::new(&choices, search);
     let allowed = if wrong {
         space.no_weaker()
@@ -411,12 +373,99 @@ pub fn advise(mut asked: Vec<TestGoals<'_>>, how: &SearchSetup<'_>) -> Advice {
         Err(GivenUp(reason)) => advice.given_up = Some(reason),
     }
     drop(space);
-    advice.decided = decided.get();
-    advice.undecided = undecided.get();
+    advice.decided = counts.decided.get();
+    advice.undecided = counts.undecided.get();
     if wrong && advice.found.is_none() && advice.given_up.is_none() {
         forbid(&mut advice, &by_test, how, left());
     }
     advice
+}
+
+/// Adds the goals of being race-free and defined where the written program meets them, so that they
+/// stay met. Returns them with the numbers of their tests.
+fn keep_met_goals(
+    asked: &mut [TestGoals<'_>],
+    how: &SearchSetup<'_>,
+    left: &dyn Fn() -> Option<Duration>,
+) -> Vec<(usize, Ask)> {
+    let mut kept = Vec::new();
+    for (number, one) in asked.iter_mut().enumerate() {
+        for goal in [Ask::Race, Ask::Undefined] {
+            if !one.goals.contains(&goal) && how.meets(one, &goal, left()) == Ok(Some(true)) {
+                one.goals.push(goal.clone());
+                kept.push((number, goal));
+            }
+        }
+    }
+    kept
+}
+
+/// Whether the written program keeps all goals.
+fn written_keeps(
+    asked: &[TestGoals<'_>],
+    how: &SearchSetup<'_>,
+    left: &dyn Fn() -> Option<Duration>,
+    shown: &mut [VecDeque<Shown>],
+) -> Result<bool, Reason> {
+    let mut written = Ok(true);
+    for (one, shown) in asked.iter().zip(shown) {
+        match how.keeps(one.test, one, left(), shown) {
+            Ok(true) => {}
+            Ok(false) => written = Ok(false),
+            Err(reason) if written == Ok(true) => written = Err(reason),
+            Err(_) => {}
+        }
+    }
+    written
+}
+
+/// The numbers of programs decided, and of those without an answer.
+struct Counts {
+    decided: Cell<usize>,
+    undecided: Cell<usize>,
+}
+
+/// The versions of a text, each decided for every test that is made of it.
+struct Versions<'s, 'a> {
+    how: &'s SearchSetup<'s>,
+    by_test: &'s [&'s [TestGoals<'a>]],
+    known: KnownAnswers,
+    /// By question, the executions that ruled out earlier versions.
+    shown: Vec<VecDeque<Shown>>,
+    counts: &'s Counts,
+}
+
+impl Versions<'_, '_> {
+    /// Whether a version keeps the goals of all tests.
+    fn keep_goals(&mut self, splices: &[Splice], left: Option<Duration>) -> Result<bool, GivenUp> {
+        if stop::requested().is_some() {
+            return Err(GivenUp(Reason::Interrupted));
+        }
+        let Counts { decided, undecided } = self.counts;
+        decided.set(decided.get() + 1);
+        let mut rest = self.shown.as_mut_slice();
+        for (number, of_test) in self.by_test.iter().enumerate() {
+            let (shown, others) = rest.split_at_mut(of_test.len());
+            rest = others;
+            let part = self.known.part(number, of_test[0].test, splices);
+            let keeps = match self.known.keeps.get(&part) {
+                Some(keeps) => *keeps,
+                None => {
+                    let keeps = self.how.keeps_all(of_test, &part.1, left, shown)?;
+                    *self.known.keeps.entry(part).or_insert(keeps)
+                }
+            };
+            match keeps {
+                Some(true) => {}
+                Some(false) => return Ok(false),
+                None => {
+                    undecided.set(undecided.get() + 1);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// Adds the changes that an explanation of an allowed outcome names, if they keep everything: proxy
