@@ -5,12 +5,12 @@
 //! that model with any of three engines.
 //!
 //! ```text
-//!  litmus/*.toml ─▶ LitmusTest { Program, condition, expectations }     models/*.cat ─▶ Model { nodes, free relations, axioms }
-//!                        │                                                                │
-//!                   skeleton: guarded events, values as terms                             │
-//!                        ├───────────────────┬─────────────────────┬──────────────────────┤
-//!                check::enumerate     check::symbolic        check::replay      (each reads skeleton and model)
-//!                        └───────────────────┴──────────┬──────────┘
+//!  litmus/*.toml ─▶ LitmusTest { Program, condition }    models/*.cat ─▶ Model { nodes, axioms }
+//!                        │                                                   │
+//!                   skeleton: guarded events, values as terms                │
+//!                        ├───────────────────┬────────────────────┬──────────┤
+//!                check::enumerate     check::symbolic      check::replay     (skeleton and model)
+//!                        └───────────────────┴──────────┬─────────┘
 //!                                     verdict ─▶ report ─▶ exit code
 //! ```
 //!
@@ -24,7 +24,7 @@
 //! | `models`, `examples` | shipped models and tests, embedded |
 //! | `cat` | the `.cat` language: [`model`], [`rel`], [`algebra`] |
 //! | [`mod@program`] | the program IR, the machine, changes of programs, tests as data |
-//! | `front` | instruction tables, mappings, test formats: [`program::isa`], [`program::mapping`], [`litmus`] |
+//! | `front` | instructions and mappings ([`program::isa`], [`program::mapping`]), [`litmus`] |
 //! | [`simt`] | the executor: runs tests step by step |
 //! | `engine` | [`skeleton`], the engines, replay, liveness |
 //! | `why` | [`check::Session`], explanations, repairs |
@@ -53,7 +53,8 @@
 //! let test = &litmus::parse("mp.toml", text.as_bytes()).expect("a valid test")[0];
 //! let ptx = model::load_shipped("ptx", &signature()).expect("shipped").expect("valid");
 //! let limits = check::Limits::default();
-//! let mut session = check::Session::new(test, &ptx, check::Engine::Auto, limits, &[]).explaining();
+//! let session = check::Session::new(test, &ptx, check::Engine::Auto, limits, &[]);
+//! let mut session = session.explaining();
 //! let answer = session.reachability(None, false);
 //! assert_eq!(answer.verdict, Verdict::Forbidden);
 //! assert_eq!(answer.axioms, ["Causality"]);

@@ -107,8 +107,8 @@ pub(super) struct Talk {
     /// Only what needs attention: unmet, undecided, defects; no warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(super) quiet: bool,
-    /// More: every answer, with its engine and axioms, and the proof of what is not as expected; -vv:
-    /// every proof
+    /// More: every answer, with its engine and axioms, and the proof of what is not as expected;
+    /// -vv: every proof
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(super) verbose: u8,
 }
@@ -315,7 +315,13 @@ pub(super) struct SelectArgs {
     pub(super) partition: Option<Partition>,
     /// Only tests in files that differ from a commit, or that git does not know
     /// [default: the last commit]
-    #[arg(long, value_name = "REV", num_args = 0..=1, require_equals = true, default_missing_value = "HEAD")]
+    #[arg(
+        long,
+        value_name = "REV",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "HEAD"
+    )]
     pub(super) changed: Option<String>,
     /// Show the tests and their questions, and decide nothing
     #[arg(long)]

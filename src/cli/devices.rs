@@ -28,7 +28,8 @@ pub(super) fn run(args: &DevicesArgs, terminal: &Terminal) -> u8 {
     let abouts: Vec<&DeviceInfo> = devices.iter().map(|d| d.about()).collect();
     let objects = abouts.iter().map(|d| {
         json!({
-            "device": format!("{}:{}", word(d.runtime), d.number), "name": d.name, "platform": d.platform,
+            "device": format!("{}:{}", word(d.runtime), d.number),
+            "name": d.name, "platform": d.platform,
             "driver": d.driver, "version": d.version, "units": d.units
         })
     });

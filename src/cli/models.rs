@@ -99,11 +99,15 @@ fn object(label: &str, model: &Model) -> Value {
             "doc": a.doc,
         })
     };
+    let options = model.option_words();
+    let options: Vec<_> = options
+        .map(|(name, value)| json!({ "name": name, "value": value }))
+        .collect();
     json!({
         "name": label,
         "title": title(model),
         "header": model.header,
-        "options": model.option_words().map(|(n, v)| json!({ "name": n, "value": v })).collect::<Vec<_>>(),
+        "options": options,
         "free": model.free.iter().map(|f| json!({
             "name": f.name,
             "shape": model_text::shape_name(f.shape),

@@ -20,8 +20,8 @@ use diag::{Diagnostic, nearest};
 pub struct Found {
     /// The file; `None` for standard input.
     pub file: Option<PathBuf>,
-    /// `path` in result lines: relative to the working directory, whatever argument led to it; for a
-    /// file outside of it, as the argument has it, and below an absolute folder its place there.
+    /// `path` in result lines: relative to the working directory, whatever argument led to it; for
+    /// a file outside of it, as the argument has it, and below an absolute folder its place there.
     pub path: String,
     /// Its place below the folder of the argument; the base name of a file given by name.
     pub below: String,

@@ -168,8 +168,8 @@ impl Agents<'_> {
         let name = self.called(command);
         if self.is_opencl() {
             return format!(
-                "nothing waits for {name}: a call that does not block returns before its command is \
-                 complete (OpenCL API specification, Memory Ordering Rules: Host-side and \
+                "nothing waits for {name}: a call that does not block returns before its command \
+                 is complete (OpenCL API specification, Memory Ordering Rules: Host-side and \
                  Device-side Commands)"
             );
         }
@@ -212,7 +212,8 @@ impl Agents<'_> {
             return match names[0] == names[1] {
                 true => format!(
                     "nothing orders the two in {}: an out-of-order queue may run its commands in \
-                     any order, or at once (OpenCL API specification, clCreateCommandQueueWithProperties)",
+                     any order, or at once (OpenCL API specification, \
+                     clCreateCommandQueueWithProperties)",
                     names[0]
                 ),
                 false => format!(

@@ -2,7 +2,7 @@
 //!
 //! | Module | Content |
 //! |---|---|
-//! | [`isa`] | instruction tables: syntax, documentation, lowering; a folder per family of dialects |
+//! | [`isa`] | instruction tables: syntax, documentation, lowering; a folder for related dialects |
 //! | [`mapping`] | programs in CUDA C++ and OpenCL C lowered to PTX, as compilers translate them |
 //! | [`litmus`] | test formats: TOML, `.litmus`, conditions, host programs |
 //!

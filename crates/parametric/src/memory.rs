@@ -3,9 +3,12 @@
 //! | memory | a read gives |
 //! |---|---|
 //! | that nothing writes | a function of the address |
-//! | of the thread alone, at a constant place | what the thread wrote last, if that is known |
-//! | that the kernel writes, in a kernel that synchronizes by barriers of blocks alone | what other threads of the block read by the same instruction there, in the same iterations and barrier interval |
+//! | of the thread alone, at a constant place | the thread's last write, if its value is known |
+//! | that the kernel writes, if it synchronizes by barriers of blocks alone | one value, see below |
 //! | other | any value |
+//!
+//! In the third row, threads of a block read one value by the same instruction at the same place,
+//! in the same iterations and barrier interval.
 //!
 //! # Invariants
 //! - The third row holds up to the first race of an execution: a write between two such reads would
@@ -20,6 +23,15 @@ use program::{Access, BinOp, Expr, LocId, LocationKind, Space, Ty};
 use crate::exec::{AccessAt, Counter, Exec, MemoryEffect, State};
 use crate::operations::{Cell, Ticket, added, is_plain, is_strong};
 use crate::term::{Level, Node, Origin, Symbol, Term, range_of};
+
+/// A place that an access may reach, if a condition holds.
+#[derive(Clone, Copy)]
+pub(crate) struct GuardedPlace {
+    pub(crate) guard: Term,
+    pub(crate) object: LocId,
+    /// In bytes, from the start of the object.
+    pub(crate) offset: Term,
+}
 
 impl Exec<'_> {
     /// An access; what it reads.
@@ -39,17 +51,17 @@ impl Exec<'_> {
         };
         let is_one = places.len() == 1;
         let mut value: Option<Term> = None;
-        for (cond, object, offset) in places {
-            let space = match &self.program.location(object).kind {
+        for mut place in places {
+            let space = match &self.program.location(place.object).kind {
                 LocationKind::Object { space, .. } => *space,
                 LocationKind::Alias { .. } => continue,
             };
-            let guard = self.terms.and(vec![state.guard, cond]);
-            let place = (guard, object, offset);
+            let cond = place.guard;
+            place.guard = self.terms.and(vec![state.guard, cond]);
             let held = if space.is_local() {
-                self.private(at, state, (object, offset), (does, access.ty), is_one)
+                self.private(at, state, place, does, access.ty, is_one)
             } else {
-                let held = self.held(at, state, (object, offset), (does, access));
+                let held = self.held(at, state, place, does, access);
                 if self.recording {
                     self.note(at, state, place, does, access);
                     self.note_ticket(at, state, place, held);
@@ -84,22 +96,22 @@ impl Exec<'_> {
         &mut self,
         at: usize,
         state: &State,
-        (guard, object, offset): (Term, LocId, Term),
+        place: GuardedPlace,
         does: MemoryEffect,
         access: &Access,
     ) {
-        let counter = self.counter_of(object);
+        let counter = self.counter_of(place.object);
         let groups = state.regs[self.counter(Counter::Groups)];
         let complete = [Counter::Complete, Counter::AtBarrier];
         let complete = complete.map(|counter| state.regs[self.counter(counter)]);
         let strong = access.tags.has(Tag::Atomic) || is_strong(&access.tags, self.program);
         self.found.accesses.push(AccessAt {
-            guard,
+            guard: place.guard,
             facts: [&state.facts[..], &state.within].concat(),
             does,
             atomic: access.scope.filter(|_| strong),
-            object,
-            offset,
+            object: place.object,
+            offset: place.offset,
             bytes: access.ty.bytes(),
             interval: state.regs[counter],
             kind: counter - self.program.threads[0].regs.len(),
@@ -113,13 +125,12 @@ impl Exec<'_> {
     }
 
     /// Notes what an atomic addition reads.
-    fn note_ticket(
-        &mut self,
-        at: usize,
-        state: &State,
-        (guard, object, offset): (Term, LocId, Term),
-        value: Term,
-    ) {
+    fn note_ticket(&mut self, at: usize, state: &State, place: GuardedPlace, value: Term) {
+        let GuardedPlace {
+            guard,
+            object,
+            offset,
+        } = place;
         let code = self.code;
         let Some(by) = added(&code[at].op) else {
             return;
@@ -155,9 +166,11 @@ impl Exec<'_> {
         &mut self,
         at: usize,
         state: &State,
-        (object, offset): (LocId, Term),
-        (does, access): (MemoryEffect, &Access),
+        place: GuardedPlace,
+        does: MemoryEffect,
+        access: &Access,
     ) -> Term {
+        let GuardedPlace { object, offset, .. } = place;
         let LocationKind::Object { space, init, .. } = &self.program.location(object).kind else {
             return self.free(at, access.ty);
         };
@@ -192,13 +205,15 @@ impl Exec<'_> {
         &mut self,
         at: usize,
         state: &mut State,
-        (object, offset): (LocId, Term),
-        (does, ty): (MemoryEffect, Ty),
+        place: GuardedPlace,
+        does: MemoryEffect,
+        ty: Ty,
         is_one: bool,
     ) -> Term {
+        let object = place.object;
         let cell = self
             .terms
-            .constant(offset)
+            .constant(place.offset)
             .map(|offset| (object, offset, ty));
         let known = cell
             .filter(|_| is_one)
@@ -230,7 +245,7 @@ impl Exec<'_> {
     ) {
         let address = self.eval(at, addr, state);
         let places = self.places(address).unwrap_or_default();
-        let [(_, object, offset)] = places[..] else {
+        let [GuardedPlace { object, offset, .. }] = places[..] else {
             return;
         };
         let is_local = matches!(
@@ -281,10 +296,13 @@ impl Exec<'_> {
     }
 
     /// The objects that an address may be of, each with its condition and offset.
-    pub(crate) fn places(&mut self, address: Term) -> Option<Vec<(Term, LocId, Term)>> {
-        let (yes, zero) = (self.terms.int(1), self.terms.int(0));
+    pub(crate) fn places(&mut self, address: Term) -> Option<Vec<GuardedPlace>> {
         match *self.terms.node(address) {
-            Node::Address(loc) => Some(vec![(yes, loc, zero)]),
+            Node::Address(object) => Some(vec![GuardedPlace {
+                guard: self.terms.int(1),
+                object,
+                offset: self.terms.int(0),
+            }]),
             Node::Cast(ty, inner) if ty.bits >= 32 => self.places(inner),
             Node::Ite(cond, a, b) => {
                 let not = self.terms.not(cond);
@@ -294,15 +312,16 @@ impl Exec<'_> {
                     if self.terms.constant(part) == Some(0) {
                         continue;
                     }
-                    for (c, loc, offset) in self.places(part)? {
-                        all.push((self.terms.and(vec![way, c]), loc, offset));
+                    for mut place in self.places(part)? {
+                        place.guard = self.terms.and(vec![way, place.guard]);
+                        all.push(place);
                     }
                 }
                 Some(all)
             }
             Node::Bin(op @ (BinOp::Add | BinOp::Sub), ty, a, b) if ty.bits >= 32 => {
-                let (base, by) = match self.places(a) {
-                    Some(base) => (base, b),
+                let (mut places, by) = match self.places(a) {
+                    Some(places) => (places, b),
                     None if op == BinOp::Add => (self.places(b)?, a),
                     None => return None,
                 };
@@ -312,11 +331,10 @@ impl Exec<'_> {
                     32 => self.terms.cast(Ty::S32, by),
                     _ => by,
                 };
-                let mut all = Vec::new();
-                for (cond, loc, offset) in base {
-                    all.push((cond, loc, self.terms.bin(op, Ty::WORD, offset, by)));
+                for place in &mut places {
+                    place.offset = self.terms.bin(op, Ty::WORD, place.offset, by);
                 }
-                Some(all)
+                Some(places)
             }
             _ => None,
         }

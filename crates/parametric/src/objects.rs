@@ -56,13 +56,13 @@ impl Exec<'_> {
         let Update::When { cond, new } = update else {
             return;
         };
-        let role = self.role(at, state, write, (cond, new));
+        let role = self.role(at, state, write, cond, new);
         let order = match role {
             ObjectRole::Wait(_) => Tag::Acquire,
             _ => Tag::Release,
         };
         let synchronizes = write.tags.has(order);
-        let ops = self.object_ops(at, state, (addr, role, synchronizes));
+        let ops = self.object_ops(at, state, addr, role, synchronizes);
         if write.tags.has(Tag::MbarrierWait) {
             let passes = self.eval(at, cond, state);
             let passes = self.terms.truth(passes);
@@ -77,7 +77,8 @@ impl Exec<'_> {
         at: usize,
         state: &State,
         write: &Access,
-        (cond, new): (&Expr, &Expr),
+        cond: &Expr,
+        new: &Expr,
     ) -> ObjectRole {
         let tags = &write.tags;
         if tags.has(Tag::MbarrierWait) {
@@ -101,29 +102,34 @@ impl Exec<'_> {
         &mut self,
         at: usize,
         state: &State,
-        (addr, role, synchronizes): (&Expr, ObjectRole, bool),
+        addr: &Expr,
+        role: ObjectRole,
+        synchronizes: bool,
     ) -> Vec<ObjectOp> {
         let address = self.eval(at, addr, state);
         let head = self.heads.last().copied();
         let head = head.unwrap_or_else(|| self.terms.int(1));
         let places = self.places(address).unwrap_or_default();
         let is_one = places.len() == 1;
-        let one = |exec: &mut Self, (cond, object, offset): (Term, LocId, Term)| ObjectOp {
-            guard: exec.terms.and(vec![state.guard, cond]),
-            head,
-            facts: [&state.facts[..], &state.within].concat(),
-            object,
-            offset,
-            role: if is_one { role } else { ObjectRole::Other },
-            synchronizes,
-            iterations: exec.outer.clone(),
-            order: at,
-        };
-        places.into_iter().map(|place| one(self, place)).collect()
+        let mut ops = Vec::new();
+        for place in places {
+            ops.push(ObjectOp {
+                guard: self.terms.and(vec![state.guard, place.guard]),
+                head,
+                facts: [&state.facts[..], &state.within].concat(),
+                object: place.object,
+                offset: place.offset,
+                role: if is_one { role } else { ObjectRole::Other },
+                synchronizes,
+                iterations: self.outer.clone(),
+                order: at,
+            });
+        }
+        ops
     }
 
-    /// Runs a loop that only waits for a phase; whether it is such a loop. The thread leaves the loop
-    /// with what its last test found.
+    /// Runs a loop that only waits for a phase; whether it is such a loop. The thread leaves the
+    /// loop with what its last test found.
     pub(crate) fn waits(
         &mut self,
         header: usize,

@@ -1,5 +1,5 @@
-//! Operations of a thread that proofs speak of by more than an access: tickets, operations on mbarrier
-//! objects, and how a program writes its objects.
+//! Operations of a thread that proofs speak of by more than an access: tickets, operations on
+//! mbarrier objects, and how a program writes its objects.
 
 use program::tags::Tag;
 use program::{

@@ -295,7 +295,7 @@ impl<'a> Two<'a> {
         let mut all = vec![self.terms.or(ways)];
         for (which, own, other) in [(0, a, b), (1, b, a)] {
             for handover in self.handovers {
-                let handed = self.handed_over(which, (own, other), handover);
+                let handed = self.handed_over(which, own, other, handover);
                 all.push(self.terms.not(handed));
             }
         }
@@ -307,7 +307,8 @@ impl<'a> Two<'a> {
     fn handed_over(
         &mut self,
         which: usize,
-        (own, other): (&AccessAt, &AccessAt),
+        own: &AccessAt,
+        other: &AccessAt,
         handover: &Handover,
     ) -> Term {
         let (arrival, wait) = (&handover.arrival, &handover.wait);
@@ -515,7 +516,7 @@ pub(crate) fn race(run: &mut Run, a: &AccessAt, b: &AccessAt, together: Together
         conditions.push(guard);
     }
     let (x, y) = (two.of(0, a.offset), two.of(1, b.offset));
-    conditions.push(overlap(two.terms, (x, a.bytes), (y, b.bytes)));
+    conditions.push(overlap(two.terms, [x, y], [a.bytes, b.bytes]));
     let intervals =
         (together == Together::Block).then(|| [two.of(0, a.interval), two.of(1, b.interval)]);
     let has_copy = a.copy.is_some() || b.copy.is_some();
@@ -603,8 +604,9 @@ fn runs(mask: u32) -> Vec<(i64, i64)> {
     runs
 }
 
-/// Whether so many bytes at one offset share a byte with those at another one.
-fn overlap(terms: &mut Terms, (x, m): (Term, u32), (y, n): (Term, u32)) -> Term {
+/// Whether accesses of these sizes at two offsets share a byte.
+fn overlap(terms: &mut Terms, offsets: [Term; 2], sizes: [u32; 2]) -> Term {
+    let ([x, y], [m, n]) = (offsets, sizes);
     if m == n {
         let stride = |t: Term, terms: &Terms| multiple(terms, t, m);
         if stride(x, terms) && stride(y, terms) {

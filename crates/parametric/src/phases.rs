@@ -6,15 +6,15 @@
 //! object, and of a wait.
 //!
 //! # The argument
-//! - *Waits*: a thread waits at an object for phases of parities 0, 1, 0, … in turn. Behind its wait
-//!   number `n`, at least `n + 1` phases are complete: the number of phases never falls, and the
-//!   parity tells `n` from `n + 1`. If the first parity is 1, at least `n` are.
+//! - *Waits*: a thread waits at an object for phases of parities 0, 1, 0, … in turn. Behind its
+//!   wait number `n`, at least `n + 1` phases are complete: the number of phases never falls, and
+//!   the parity tells `n` from `n + 1`. If the first parity is 1, at least `n` are.
 //! - *Arrivals*: at most `c` threads arrive at an object of `c` arrivals, and none arrives a number
 //!   `n` before `n` phases are complete. Then each of the `c` has arrived `n` times when `n` phases
 //!   are complete.
-//! - So what comes before the arrival number `n` of a thread happens before what comes behind a wait
-//!   that has seen more than `n` phases (*mbarrier-sync* in `models/ptx.cat`). A wait that is late
-//!   sees a later arrival of the same thread.
+//! - So what comes before the arrival number `n` of a thread happens before what comes behind a
+//!   wait that has seen more than `n` phases (*mbarrier-sync* in `models/ptx.cat`). A wait that is
+//!   late sees a later arrival of the same thread.
 //! - That no arrival is early follows where one thread arrives, from a wait at the same object, or
 //!   from a wait at another object, whose arrivals come behind waits at this one. Such reasons may
 //!   go around in a circle: each is about an earlier time.
@@ -262,8 +262,8 @@ impl PhaseProof<'_> {
         })
     }
 
-    /// Whether at most `count` threads of a block do an operation on one object: their numbers in the
-    /// block are less than that apart.
+    /// Whether at most `count` threads of a block do an operation on one object: their numbers in
+    /// the block are less than that apart.
     fn are_at_most(&mut self, op: &ObjectOp, count: Term) -> bool {
         let rank = self.run.setting.rank;
         let conditions = self.of_two(Together::Block, [&[op], &[op]], |two| {
@@ -332,8 +332,8 @@ impl PhaseProof<'_> {
         })
     }
 
-    /// How many phases more than the number of its arrival a thread has seen complete by a wait in the
-    /// same loop; `None`: the wait does not belong to the arrival.
+    /// How many phases more than the number of its arrival a thread has seen complete by a wait in
+    /// the same loop; `None`: the wait does not belong to the arrival.
     fn seen(&mut self, arrival: &ObjectOp, wait: &Awaited) -> Option<i64> {
         if arrival.iterations != wait.op.iterations {
             return None;
@@ -355,8 +355,8 @@ impl PhaseProof<'_> {
         self.never(&[&facts[..], &[a.guard, b.guard, differ]].concat())
     }
 
-    /// Whether a thread that arrives and waits meets the arrivals of others, who have waited for the
-    /// object at which it arrives.
+    /// Whether a thread that arrives and waits meets the arrivals of others, who have waited for
+    /// the object at which it arrives.
     fn comes_back(
         &mut self,
         own: &Arrivals,

@@ -208,8 +208,8 @@ fn two_threads(
     None
 }
 
-/// Tries threads beside each other, in the launch that the file gives with its arguments. Where they
-/// meet, no solver has to find threads.
+/// Tries threads beside each other, in the launch that the file gives with its arguments. Where
+/// they meet, no solver has to find threads.
 fn neighbours(
     kernel: Kernel<'_>,
     property: Property,

@@ -336,11 +336,13 @@ macro_rules! tags {
             Op::Load { access, .. } => all.push((EventKind::Read, &$($mut)? access.tags)),
             Op::Store { access, .. } => all.push((EventKind::Write, &$($mut)? access.tags)),
             Op::Rmw { read, write, .. } => {
-                all.extend([(EventKind::Read, &$($mut)? read.tags), (EventKind::Write, &$($mut)? write.tags)]);
+                all.push((EventKind::Read, &$($mut)? read.tags));
+                all.push((EventKind::Write, &$($mut)? write.tags));
             }
             Op::Mark { mark, .. } => all.push((mark.kind, &$($mut)? mark.tags)),
             Op::Barrier(b) => {
-                all.extend([(EventKind::Arrive, &$($mut)? b.arrive), (EventKind::Wait, &$($mut)? b.wait)]);
+                all.push((EventKind::Arrive, &$($mut)? b.arrive));
+                all.push((EventKind::Wait, &$($mut)? b.wait));
             }
             Op::Give { .. }
             | Op::Take { .. }

@@ -432,13 +432,18 @@ impl Serialize for Summary {
         if !self.compared.is_empty() {
             map.serialize_entry(
                 "compared",
-                &self.compared.iter().map(|((left, right), c)| {
-                let stand: IndexMap<&str, usize> =
-                    c.relations.iter().map(|(r, n)| (r.word(), *n)).collect();
-                serde_json::json!({
-                    "models": [left, right], "conditions": c.conditions, "relations": stand, "rules": c.rules
-                })
-            }).collect::<Vec<_>>(),
+                &self
+                    .compared
+                    .iter()
+                    .map(|((left, right), c)| {
+                        let stand: IndexMap<&str, usize> =
+                            c.relations.iter().map(|(r, n)| (r.word(), *n)).collect();
+                        serde_json::json!({
+                            "models": [left, right], "conditions": c.conditions,
+                            "relations": stand, "rules": c.rules
+                        })
+                    })
+                    .collect::<Vec<_>>(),
             )?;
         }
         if !self.seen.is_empty() {
@@ -446,7 +451,8 @@ impl Serialize for Summary {
                 "observed",
                 &self.seen.iter().map(|(model, s)| {
                 serde_json::json!({
-                    "model": model, "tests": s.tests, "not_run": s.refused, "runs": s.runs, "states": s.states,
+                    "model": model, "tests": s.tests, "not_run": s.refused,
+                    "runs": s.runs, "states": s.states,
                     "outcomes": s.outcomes, "outside": s.outside, "undecided": s.undecided,
                     "allowed": s.allowed, "allowed_observed": s.observed, "complete": s.complete
                 })

@@ -5,8 +5,8 @@
 //! term   = factor { "and" factor }
 //! factor = "not" factor | "(" expr ")" | KEY ( "=" | "!=" | "~" | "!~" ) VALUE | VALUE
 //! ```
-//! `=` compares the whole word, `~` looks for a [`pattern`]; a value alone is `name ~ VALUE`. Values with blanks or parentheses need
-//! quotes.
+//! `=` compares the whole word, `~` looks for a [`pattern`]; a value alone is `name ~ VALUE`.
+//! Values with blanks or parentheses need quotes.
 //!
 //! # Invariants
 //! - The filter decides as early as it can: no question is put that it cannot let through.

@@ -7,7 +7,8 @@
 //! the first to the second ([`LaunchGraph::ordered`]).
 //!
 //! ```text
-//!  call ─▶ start ─▶ enter ─ operations ─▶ leave ─▶ group end ─▶ end ─▶ done ─▶ start of another, return of a wait
+//!  call ─▶ start ─▶ enter ─ operations ─▶ leave ─▶ group end ─▶ end ─▶ done
+//!  done ─▶ start of another, return of a wait
 //! ```
 //!
 //! # Invariants
@@ -473,8 +474,10 @@ impl GraphBuilder<'_> {
     fn children(&mut self, lanes: &mut LaneStates, parent: CommandId) {
         let host = self.program.host.as_deref().expect("a host program");
         for child in host.command_ids() {
-            if matches!(host.command(child).origin, CommandOrigin::Device { parent: p, .. } if p == parent)
-            {
+            let CommandOrigin::Device { parent: own, .. } = host.command(child).origin else {
+                continue;
+            };
+            if own == parent {
                 let needs = lanes.enqueue(host, child);
                 self.needs(Node::Start(child), &needs);
                 self.children(lanes, child);

@@ -244,7 +244,10 @@ impl LaunchGraph {
             self.view(query, view)
                 .needs
                 .iter()
-                .all(|need| !matches!(need.on, On::User(h) if !host.calls.iter().any(|c| c.op == HostOp::SetUser(h)))),
+                .all(|need| match need.on {
+                    On::User(h) => host.calls.iter().any(|c| c.op == HostOp::SetUser(h)),
+                    _ => true,
+                }),
         )
     }
 }

@@ -103,7 +103,8 @@ pub fn head(title: &str, pictures: bool) -> String {
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
          'unsafe-inline'; \
-         script-src 'unsafe-inline'\">\n<title>{}</title>\n<style>\n{STYLE}{pictures}</style>\n</head>\n<body>\n",
+         script-src 'unsafe-inline'\">\n<title>{}</title>\n<style>\n{STYLE}{pictures}</style>\n\
+         </head>\n<body>\n",
         xml(title)
     )
 }

@@ -304,7 +304,10 @@ pub fn flags(around: &Around<'_>) -> Vec<Knob> {
 
 /// Local memory of OpenCL.
 pub fn regions(around: &Around<'_>) -> Vec<Knob> {
-    around.locations(Change::Global, "", |kind| matches!(kind, LocationKind::Object { opencl, .. } if opencl.local && !opencl.global))
+    around.locations(Change::Global, "", |kind| match kind {
+        LocationKind::Object { opencl, .. } => opencl.local && !opencl.global,
+        LocationKind::Alias { .. } => false,
+    })
 }
 
 /// Buffers of OpenCL that several devices use.

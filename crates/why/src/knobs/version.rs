@@ -17,7 +17,11 @@ pub fn version(test: &LitmusTest, edits: &[Edit]) -> LitmusTest {
         let EditSite::Instr(t, i) = *site else {
             continue;
         };
-        let at = i + edits.iter().filter(|e| matches!(**e, (EditSite::Instr(u, j), Change::FenceBefore(_)) if u == t && j <= i)).count();
+        let is_before = |edit: &&Edit| match **edit {
+            (EditSite::Instr(u, j), Change::FenceBefore(_)) => u == t && j <= i,
+            _ => false,
+        };
+        let at = i + edits.iter().filter(is_before).count();
         let (thread, old) = (
             &program.threads[usize::from(t.0)],
             instr(&test.program, (t, i)),

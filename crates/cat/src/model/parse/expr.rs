@@ -85,7 +85,8 @@ impl CatParser<'_> {
             CatTok::Zero | CatTok::Sym("(" | "[" | "{") => true,
             // `r* ~empty x`: the tilde belongs to the next statement.
             CatTok::Sym("~") => {
-                !matches!(self.tokens.peek_at(ahead + 1), CatTok::Name(w) if STATEMENT_WORDS.contains(&w))
+                let next = self.tokens.peek_at(ahead + 1);
+                !matches!(next, CatTok::Name(w) if STATEMENT_WORDS.contains(&w))
             }
             _ => false,
         }

@@ -331,7 +331,8 @@ pub(super) const FORMS: &[Form] = &[
         "ptx::cp_async_bulk",
         &[AWAY, GLOBAL, SHARED, THERE, Number, Object, Number],
         Nothing,
-        "cp.async.bulk%1%2.mbarrier::complete_tx::bytes.multicast::cluster [%3], [%4], %5, [%6], %7;",
+        "cp.async.bulk%1%2.mbarrier::complete_tx::bytes.multicast::cluster \
+         [%3], [%4], %5, [%6], %7;",
     ),
     form(
         "ptx::cp_async_bulk_commit_group",
@@ -379,13 +380,15 @@ pub(super) const FORMS: &[Form] = &[
         "ptx::clusterlaunchcontrol_try_cancel",
         &[Room, Object],
         Nothing,
-        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%1], [%2];",
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 \
+         [%1], [%2];",
     ),
     form(
         "ptx::clusterlaunchcontrol_try_cancel_multicast",
         &[Room, Object],
         Nothing,
-        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [%1], [%2];",
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes\
+         .multicast::cluster::all.b128 [%1], [%2];",
     ),
     form(
         "ptx::clusterlaunchcontrol_query_cancel_is_canceled",
@@ -458,7 +461,8 @@ pub(super) const FORMS: &[Form] = &[
         "device::barrier_arrive_tx",
         &[Barrier, Bits(32), Bits(32)],
         Token,
-        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%1], %3; mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1], %2;",
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%1], %3; \
+         mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1], %2;",
     ),
     form(
         "device::barrier_expect_tx",
@@ -490,7 +494,8 @@ pub(super) const FORMS: &[Form] = &[
         "memcpy_async",
         &[Group, SHARED, THERE, Wide, Barrier],
         Nothing,
-        "{ .reg .pred p; %g @p cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%2], [%3], %4, [%5]; \
+        "{ .reg .pred p; \
+         %g @p cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%2], [%3], %4, [%5]; \
          @p mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%5], %4; }",
     ),
     form(

@@ -1,7 +1,8 @@
 //! Lowers PTX text between the statements of a C-like thread.
 //!
 //! # Invariants
-//! - The registers of operands are those of the thread. All others are new, so two texts share none.
+//! - The registers of operands are those of the thread. All others are new, so two texts share
+//!   none.
 //! - An access of a statement has the size of the object that its pointer operand points to.
 
 use std::collections::{HashMap, HashSet};

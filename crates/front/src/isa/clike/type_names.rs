@@ -523,10 +523,11 @@ impl<'a> Lowering<'a, '_> {
                         Some("a second member of that name")
                     }
                     () if of.space.is_some() => Some("a member with an address space"),
-                    () if matches!(of.ty, Type::Object(class, _) if !matches!(class, Class::Atomic(_))) => {
-                        Some("a member of a class that is made with a count")
-                    }
-                    () => None,
+                    () => match of.ty {
+                        Type::Object(Class::Atomic(_), _) => None,
+                        Type::Object(..) => Some("a member of a class that is made with a count"),
+                        _ => None,
+                    },
                 };
                 if let Some(problem) = problem {
                     self.error("wrong-operand", name, problem, |d| {
