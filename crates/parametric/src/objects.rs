@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use program::tags::Tag;
-use program::{Access, BinOp, CmpOp, Expr, Instr, LocId, Op, RegId, Scope, Update};
+use program::{Access, BinOp, CmpOp, Expr, Instr, Op, RegId, Scope, Update};
 
 use crate::exec::{Exec, MemoryEffect, State};
 use crate::operations::{ObjectOp, ObjectRole, PhaseTest, is_misuse, is_of_object};
