@@ -4,7 +4,7 @@
 //! |---|---|
 //! | that nothing writes | a function of the address |
 //! | of the thread alone, at a constant place | the thread's last write, if its value is known |
-//! | that the kernel writes, if it synchronizes by barriers of blocks alone | one value, see below |
+//! | that the kernel writes, if only barriers of blocks synchronize it | one value, see below |
 //! | other | any value |
 //!
 //! In the third row, threads of a block read one value by the same instruction at the same place,

@@ -13,7 +13,6 @@ use program::{Access, BinOp, CmpOp, Expr, Instr, Op, RegId, Scope, Update};
 use crate::exec::{Exec, MemoryEffect, State};
 use crate::operations::{ObjectOp, ObjectRole, PhaseTest, is_misuse, is_of_object};
 use crate::solver::{Said, SolverConstants, ask};
-use crate::term::Term;
 use crate::words;
 
 /// The time for the question whether a loop ends only behind a complete phase.

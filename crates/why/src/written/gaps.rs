@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use diag::Span;
 use program::strength::Order;
-use program::{Scope, ThreadId};
+use program::Scope;
 
 use super::Source;
 use crate::knobs::{Knob, Spot, Written, instr, spots};
@@ -79,8 +79,8 @@ impl Source<'_> {
         ends
     }
 
-    /// Replaces the ends of statements in kernels of assembly by those of instructions. The calls of
-    /// a host are C.
+    /// Replaces the ends of statements in kernels of assembly by those of instructions. Host code
+    /// stays as it is.
     fn use_instructions(&self, ends: &mut Vec<Range<usize>>) {
         let kernels: Vec<Range<usize>> = self.kernels().collect();
         let first = kernels.iter().map(|k| k.start).min();

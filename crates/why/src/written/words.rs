@@ -98,7 +98,7 @@ impl Source<'_> {
     fn all_flags(&self, at: usize) -> Option<Knob> {
         let word = self.token(at);
         let alone = self.before(at, 1) != "|" && self.token(at + 1) != "|";
-        // A number can stand for no flags; only the front end can distinguish it from other numbers.
+        // `0` can stand for no flags. Only the front end can tell it from other numbers.
         let is_flag = word == "0" || ALL_FLAGS.split(" | ").any(|flag| flag == word);
         if !self.row.regions || !alone || !is_flag {
             return None;
