@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use diag::Span;
-use program::strength::Order;
 use program::Scope;
+use program::strength::Order;
 
 use super::Source;
 use crate::knobs::{Knob, Spot, Written, instr, spots};
