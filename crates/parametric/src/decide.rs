@@ -17,7 +17,7 @@ use program::{CmpOp, Dialect, LocationKind, Program, Scope, Space, Ty};
 use rustc_hash::FxHashMap;
 use verdict::Launches;
 
-use crate::exec::{AccessAt, Behaviour, behaviour};
+use crate::exec::{AccessAt, Behaviour, ReadValues, behaviour};
 use crate::launch::{Sizes, most_threads, names, setting};
 use crate::operations::is_of_object;
 use crate::pairs::{Inclusion, Question, Run, Sides, Together, conflict, divergence, race};
@@ -65,8 +65,8 @@ pub struct Limits {
     pub without: Option<Part>,
 }
 
-/// A part of the argument. Without it, something racy is called race-free, or something divergent
-/// uniform.
+/// A part of the argument. Without one of the first five, something racy is called race-free, or
+/// something divergent uniform; without one of the others, a proof is missing.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -80,6 +80,12 @@ pub enum Part {
     Together,
     /// The two threads are in iterations of their own.
     Iterations,
+    /// A wait for an mbarrier object orders accesses behind those before the arrivals.
+    Rings,
+    /// Two atomic additions read different values.
+    Tickets,
+    /// A thread reads from its own memory the last value that it stored there.
+    OwnMemory,
 }
 
 impl Default for Limits {
@@ -203,7 +209,7 @@ pub fn unreached(
         true => Sizes::ANY,
         false => Sizes::given(kernel.form),
     };
-    let mut run = run(kernel.form, sizes.within(kernel.form.limit), true)?;
+    let mut run = run(kernel.form, sizes.within(kernel.form.limit), true, None)?;
     let accesses = run.behaviour.accesses.iter();
     let accesses = accesses.map(|a| (a.guard, a.facts.clone(), a.at));
     let barriers = run.behaviour.barriers.iter();
@@ -231,11 +237,16 @@ struct Proof<'a> {
     overflow: bool,
 }
 
-/// Runs a kernel. `trusting`: up to the first race of an execution.
+/// Runs a kernel. `trusting`: up to the first race of an execution; `without`: as in [`Limits`].
 ///
 /// # Errors
 /// Its assumption cannot be read.
-pub(crate) fn run(form: &Form, sizes: Sizes, trusting: bool) -> Result<Run, String> {
+pub(crate) fn run(
+    form: &Form,
+    sizes: Sizes,
+    trusting: bool,
+    without: Option<Part>,
+) -> Result<Run, String> {
     let mut terms = Terms::default();
     let mut setting = setting(form, sizes, &mut terms);
     if let Some((text, _)) = &form.assume {
@@ -245,7 +256,11 @@ pub(crate) fn run(form: &Form, sizes: Sizes, trusting: bool) -> Result<Run, Stri
         setting.facts.push(assumed);
     }
     let regs = setting.regs.clone();
-    let mut behaviour = behaviour(&form.test.program, regs, &mut terms, trusting);
+    let reads = ReadValues {
+        trusting,
+        remembers: without != Some(Part::OwnMemory),
+    };
+    let mut behaviour = behaviour(&form.test.program, regs, &mut terms, reads);
     reach_no_further(&form.test.program, &mut behaviour);
     let mut run = Run {
         terms,
@@ -255,7 +270,9 @@ pub(crate) fn run(form: &Form, sizes: Sizes, trusting: bool) -> Result<Run, Stri
         sides: Sides::default(),
         equal: FxHashMap::default(),
     };
-    run.handovers = handovers(&mut run, &form.test.program);
+    if without != Some(Part::Rings) {
+        run.handovers = handovers(&mut run, &form.test.program);
+    }
     Ok(run)
 }
 
@@ -293,7 +310,7 @@ impl Proof<'_> {
         if self.kernel.form.range.remainder().is_some() && !sizes.grid.contains(&None) {
             return undecided("the last work-group is smaller than the others".into());
         }
-        let mut run = match run(self.kernel.form, sizes, trusting) {
+        let mut run = match run(self.kernel.form, sizes, trusting, self.limits.without) {
             Ok(run) => run,
             Err(why) => return undecided(why),
         };
@@ -361,6 +378,7 @@ impl Proof<'_> {
     fn leave_out(&self, behaviour: &mut Behaviour) {
         match self.limits.without {
             Some(Part::Exits) => behaviour.exits.clear(),
+            Some(Part::Tickets) => behaviour.tickets.clear(),
             Some(Part::Scopes) => {
                 for access in &mut behaviour.accesses {
                     access.atomic = access.atomic.map(|_| Scope::Sys);

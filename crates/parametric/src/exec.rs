@@ -199,22 +199,28 @@ pub(crate) struct Exec<'a> {
     /// For each instruction, its index in the program.
     pub(crate) origin: Vec<usize>,
     pub(crate) writes: Writes,
-    /// Whether reads see what they see in an execution without a race.
-    pub(crate) trusting: bool,
+    pub(crate) reads: ReadValues,
     pub(crate) memory: FxHashMap<(LocId, Ty), SymbolId>,
     operations: FxHashMap<String, SymbolId>,
     /// The barrier of a block: its number.
     block_barrier: Option<Expr>,
 }
 
+/// The values that a proof takes reads to see; it takes all others for any value.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadValues {
+    /// Those of an execution up to its first race.
+    pub trusting: bool,
+    /// In memory of one thread, the last value that the thread stored.
+    pub remembers: bool,
+}
+
 /// What a thread does that begins with these values in its registers.
-///
-/// `trusting`: up to the first race of an execution.
 pub fn behaviour(
     program: &Program,
     regs: Vec<Term>,
     terms: &mut Terms,
-    trusting: bool,
+    reads: ReadValues,
 ) -> Behaviour {
     let Layout { code, origin } = in_order(&program.threads[0].code);
     let code = &code[..];
@@ -239,7 +245,7 @@ pub fn behaviour(
         loops: loops(code),
         origin,
         writes: Writes::of(program),
-        trusting,
+        reads,
         memory: FxHashMap::default(),
         operations: FxHashMap::default(),
         block_barrier: { ids }.next(),

@@ -181,7 +181,7 @@ impl Exec<'_> {
         }
         if !(is_read
             && is_plain(access, self.program)
-            && self.trusting
+            && self.reads.trusting
             && self.writes.only_barriers)
         {
             return self.free(at, access.ty);
@@ -218,7 +218,7 @@ impl Exec<'_> {
         let known = cell
             .filter(|_| is_one)
             .and_then(|cell| state.cells.get(&cell));
-        let held = known.copied();
+        let held = known.copied().filter(|_| self.reads.remembers);
         if does != MemoryEffect::Reads {
             // A store whose value is known follows in `store`.
             let over = |(other, from, of): &Cell| match cell {

@@ -137,7 +137,7 @@ pub(crate) fn replay(
         if Instant::now() > end {
             return Replayed::Unknown("time ran out before all small launches were tried".into());
         }
-        let Ok(mut run) = run(kernel.form, sizes, true) else {
+        let Ok(mut run) = run(kernel.form, sizes, true, None) else {
             continue;
         };
         let meeting = SMALL
@@ -192,7 +192,7 @@ fn two_threads(
     if property != Property::Race || is_open || is_one {
         return None;
     }
-    let mut run = run(kernel.form, sizes, true).ok()?;
+    let mut run = run(kernel.form, sizes, true, None).ok()?;
     for most in [3, 70, 1024] {
         let meeting = meeting(kernel, &mut run, property, apart, Some(most), None);
         let Some(meeting) = meeting else { continue };
