@@ -15,11 +15,26 @@ use crate::algebra::gates::{Gates, Lit};
 use crate::model::ir::{FreeId, FreeShape, Model, NodeId, Test};
 use crate::rel::{EventSet, Rel};
 
-/// A transitive closure: its middle events by number, and per level the pairs that may be reachable
-/// through that many of them.
+/// A middle event of a closure. A path may come from some events to it, and lead from it to others,
+/// through earlier middle events alone.
+struct Hub {
+    event: usize,
+    from: EventSet,
+    to: EventSet,
+}
+
+impl Hub {
+    /// Whether a path from `i` to `j` may lead through this event, and earlier ones.
+    fn is_between(&self, i: usize, j: usize) -> bool {
+        self.from.has(i) && self.to.has(j) && self.event != i && self.event != j
+    }
+}
+
+/// A transitive closure: its middle events in the order in which paths are built.
 pub(super) struct Closure {
-    hubs: Vec<usize>,
-    may: Vec<Rel>,
+    hubs: Vec<Hub>,
+    /// By middle event and pair with a path through it: whether a path exists through it and
+    /// earlier ones.
     memo: FxHashMap<(u32, u32, u32), Lit>,
     /// Paths from other events to the events among which the closure is an order.
     last_reached: FxHashMap<(u32, u32), Lit>,
@@ -336,20 +351,23 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             hub.insert(k);
         }
         let mut reach = inner.may.clone().or(&outer.must);
-        let mut may = vec![reach.clone()];
-        let mut hubs = hub.and(&self.algebra.may);
+        let mut middle = hub.and(&self.algebra.may);
         if let Some(agreed) = self.agreed(plus) {
-            hubs = hubs.minus(&agreed.among);
+            middle = middle.minus(&agreed.among);
         }
-        let hubs: Vec<usize> = hubs.iter().collect();
-        for &k in &hubs {
-            if gates.tick(may.len() * n * n.div_ceil(64) / 16) {
+        let mut hubs = Vec::new();
+        for k in middle.iter() {
+            if gates.tick(hubs.len() * n.div_ceil(64) / 8) {
                 break;
             }
             let mut one = EventSet::empty(n);
             one.insert(k);
+            hubs.push(Hub {
+                event: k,
+                from: reach.domain(&one),
+                to: EventSet::from_fn(n, |j| reach.has(k, j.index())),
+            });
             reach = reach.plus(&one);
-            may.push(reach.clone());
         }
         let after = self.nearest(&inner.must, &inner.may, &outer.must);
         let before = self.nearest(
@@ -359,7 +377,6 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         );
         Closure {
             hubs,
-            may,
             memo: FxHashMap::default(),
             last_reached: FxHashMap::default(),
             after,
@@ -400,7 +417,8 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             .collect()
     }
 
-    /// Whether `j` is reachable from `i` through the first `level` hubs.
+    /// Whether `j` is reachable from `i` through the first `level` hubs. Most hubs are on no path
+    /// between the two, and cost neither a gate nor memory.
     fn reach(
         &mut self,
         gates: &mut Gates,
@@ -417,38 +435,34 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
             return Lit::FALSE;
         }
         let closure = &self.closures[&plus];
-        if !closure.may[level].has(i, j) {
-            return Lit::FALSE;
+        let (mut open, mut known) = (Vec::new(), None);
+        for at in (0..level)
+            .rev()
+            .filter(|&at| closure.hubs[at].is_between(i, j))
+        {
+            known = closure.memo.get(&(at as u32, i as u32, j as u32)).copied();
+            if known.is_some() {
+                break;
+            }
+            open.push(at);
         }
-        if level == 0 {
-            return self.cell(gates, a, i, j);
+        let mut lit = known.unwrap_or_else(|| self.cell(gates, a, i, j));
+        for at in open.into_iter().rev() {
+            if lit != Lit::TRUE {
+                let k = self.closures[&plus].hubs[at].event;
+                let x = self.reach(gates, plus, a, at, i, k);
+                let y = if x == Lit::FALSE {
+                    x
+                } else {
+                    self.reach(gates, plus, a, at, k, j)
+                };
+                let there = self.executes(gates, k);
+                let detour = gates.all([x, there, y]);
+                lit = gates.or(lit, detour);
+            }
+            let closure = self.closures.get_mut(&plus).expect("made by the caller");
+            closure.memo.insert((at as u32, i as u32, j as u32), lit);
         }
-        let key = (level as u32, i as u32, j as u32);
-        if let Some(&l) = closure.memo.get(&key) {
-            return l;
-        }
-        let k = closure.hubs[level - 1];
-        let before = &closure.may[level - 1];
-        let through = before.has(i, k) && before.has(k, j) && k != i && k != j;
-        let direct = self.reach(gates, plus, a, level - 1, i, j);
-        let lit = if through && direct != Lit::TRUE {
-            let x = self.reach(gates, plus, a, level - 1, i, k);
-            let y = if x == Lit::FALSE {
-                x
-            } else {
-                self.reach(gates, plus, a, level - 1, k, j)
-            };
-            let there = self.executes(gates, k);
-            let detour = gates.all([x, there, y]);
-            gates.or(direct, detour)
-        } else {
-            direct
-        };
-        self.closures
-            .get_mut(&plus)
-            .expect("made by the caller")
-            .memo
-            .insert(key, lit);
         lit
     }
 }
