@@ -10,27 +10,35 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::Event;
-
 /// The longest body, in bytes.
 const LONGEST: u64 = 64 << 20;
+
+/// What the input of an editor brings.
+pub(super) enum Incoming {
+    /// A message.
+    Message(Value),
+    /// A body without JSON, and the error.
+    Garbage(String),
+    /// The end, for a reason if it is an error.
+    Closed(Option<String>),
+}
 
 /// Passes the messages of the input on, and then its end.
 ///
 /// Passes a body without JSON on as garbage, because it can read the next message. It ends the
 /// input after a head without a length, because it cannot tell where the next message begins.
-pub(super) fn read(input: &mut impl BufRead, events: &Sender<Event>) {
+pub(super) fn read<E: From<Incoming>>(input: &mut impl BufRead, events: &Sender<E>) {
     loop {
-        let event = match body(input) {
+        let incoming = match body(input) {
             Ok(Some(body)) => match serde_json::from_slice(&body) {
-                Ok(message) => Event::Message(message),
-                Err(error) => Event::Garbage(error.to_string()),
+                Ok(message) => Incoming::Message(message),
+                Err(error) => Incoming::Garbage(error.to_string()),
             },
-            Ok(None) => Event::Closed(None),
-            Err(error) => Event::Closed(Some(error.to_string())),
+            Ok(None) => Incoming::Closed(None),
+            Err(error) => Incoming::Closed(Some(error.to_string())),
         };
-        let is_end = matches!(event, Event::Closed(_));
-        if events.send(event).is_err() || is_end {
+        let is_end = matches!(incoming, Incoming::Closed(_));
+        if events.send(incoming.into()).is_err() || is_end {
             return;
         }
     }
@@ -125,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    fn events(input: &str) -> Vec<Event> {
+    fn events(input: &str) -> Vec<Incoming> {
         let (sender, events) = channel();
         read(&mut Cursor::new(input.as_bytes()), &sender);
         drop(sender);
@@ -135,9 +143,9 @@ mod tests {
     #[test]
     fn a_message_follows_garbage_of_the_right_length() {
         let got = events("Content-Length: 3\r\n\r\n{x}content-length: 2\r\nX: y\r\n\r\n{}");
-        assert!(matches!(got[0], Event::Garbage(_)));
-        assert!(matches!(&got[1], Event::Message(message) if *message == json!({})));
-        assert!(matches!(got[2], Event::Closed(None)));
+        assert!(matches!(got[0], Incoming::Garbage(_)));
+        assert!(matches!(&got[1], Incoming::Message(message) if *message == json!({})));
+        assert!(matches!(got[2], Incoming::Closed(None)));
     }
 
     #[test]
@@ -151,7 +159,7 @@ mod tests {
             let got = events(input);
             assert_eq!(got.len(), 1, "{input}");
             assert!(
-                matches!(&got[0], Event::Closed(why) if why.is_some() == is_error),
+                matches!(&got[0], Incoming::Closed(why) if why.is_some() == is_error),
                 "{input}"
             );
         }

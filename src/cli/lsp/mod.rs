@@ -31,7 +31,7 @@ use super::child::{self, Finished, Input, Job, Outcome};
 use super::exit;
 use super::terminal::Terminal;
 use document::{Document, Language};
-use messages::Editor;
+use messages::{Editor, Incoming};
 
 /// How long typing pauses before a text is read.
 const QUIET: Duration = Duration::from_millis(150);
@@ -56,14 +56,16 @@ mod code {
 
 /// An input of the main loop.
 enum Event {
-    /// A message of the editor.
-    Message(Value),
-    /// A body without JSON, and the error.
-    Garbage(String),
-    /// The input has ended, for a reason if it is an error.
-    Closed(Option<String>),
+    /// The editor says something.
+    Incoming(Incoming),
     /// A child has ended.
     Ended(Purpose, Option<Box<Finished>>),
+}
+
+impl From<Incoming> for Event {
+    fn from(incoming: Incoming) -> Event {
+        Event::Incoming(incoming)
+    }
 }
 
 /// The purpose of a child.
@@ -143,17 +145,17 @@ impl Server {
     fn serve(&mut self, events: &Receiver<Event>) -> Option<String> {
         loop {
             match events.recv_timeout(QUIET / 3) {
-                Ok(Event::Message(message)) => {
+                Ok(Event::Incoming(Incoming::Message(message))) => {
                     if message["method"] == "exit" {
                         return None;
                     }
                     self.take(&message);
                 }
-                Ok(Event::Garbage(error)) => {
+                Ok(Event::Incoming(Incoming::Garbage(error))) => {
                     let text = format!("a message that is no JSON: {error}");
                     self.editor.refuse(&Value::Null, code::PARSE, &text);
                 }
-                Ok(Event::Closed(error)) => return error,
+                Ok(Event::Incoming(Incoming::Closed(error))) => return error,
                 Ok(Event::Ended(purpose, finished)) => self.ended(purpose, finished),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return None,
