@@ -28,7 +28,7 @@ impl GridLayout {
     /// A dimension in which the blocks of an index space are not whole clusters.
     pub(super) fn partial_cluster(&self, range: &NdRange) -> Option<usize> {
         let cluster = self.cluster?;
-        (0..3).find(|&d| range.groups()[d] % cluster[d].max(1) != 0)
+        (0..3).find(|&d| !range.groups()[d].is_multiple_of(cluster[d].max(1)))
     }
 
     /// Some threads of an index space, by their places.

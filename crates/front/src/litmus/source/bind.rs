@@ -230,17 +230,17 @@ pub(super) fn bind_numbers(
     head: &KernelHead,
     launch: &Launch,
     file: &Arc<SourceFile>,
-) -> Result<(), Diagnostic> {
+) -> Result<(), Box<Diagnostic>> {
     let own = |given: &&KernelNumbers| given.kernel == head.name;
     let Some(given) = launch.numbers.iter().find(own) else {
         return Ok(());
     };
     let wrong = |message: String, label: String| {
         let d = Diagnostic::error("launch-argument", file, given.span, message);
-        d.label(label).help(format!(
+        Box::new(d.label(label).help(format!(
             "give the whole launch in a line `// fencepost: {}`",
             bound.text()
-        ))
+        )))
     };
     let by_value = |p: &&KernelParameter| p.pointee.is_none() || p.by_value;
     let wanted: Vec<&KernelParameter> = head.parameters.iter().filter(by_value).collect();

@@ -820,7 +820,7 @@ impl SourceKernel {
             None => {
                 super::bind::choose_arguments(&mut bound, head);
                 if let Some(sizes) = sizes {
-                    bind_numbers(&mut bound, head, sizes, file).map_err(|d| vec![d])?;
+                    bind_numbers(&mut bound, head, sizes, file).map_err(|d| vec![*d])?;
                 }
             }
         }
