@@ -76,7 +76,7 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<AnswerLin
     kept(unit, settings, None)
 }
 
-/// Answers them, from the cache if possible.
+/// Answers the questions of one unit, from the cache if possible.
 pub(super) fn kept(
     unit: &Unit<'_>,
     settings: &Settings,

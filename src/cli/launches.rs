@@ -140,7 +140,7 @@ impl LaunchRun {
             decide::Timed::new(answer, shown, start)
         });
         let mut decided = decide::lines(unit, settings, all);
-        // A race in PTX is information.
+        // PTX gives programs with races a meaning, so a race there is no failure.
         let is_ptx = unit.source.program.dialect == Dialect::Ptx;
         for line in &mut decided.results {
             line.denies_fault |= !is_ptx || line.property != RACE;

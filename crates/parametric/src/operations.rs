@@ -25,7 +25,7 @@ pub struct Ticket {
     pub object: LocId,
     /// Whether each block has one of its own.
     pub is_shared: bool,
-    /// The number of bytes behind its beginning.
+    /// In bytes, from the start of the object.
     pub offset: Term,
     /// The barrier interval in which two additions have to be, if the kernel writes the object in
     /// other ways, too.
@@ -153,7 +153,7 @@ pub struct ObjectOp {
     pub facts: Vec<Term>,
     /// The object, or the array of objects.
     pub object: LocId,
-    /// The number of bytes behind its beginning.
+    /// In bytes, from the start of the object.
     pub offset: Term,
     /// Its effect.
     pub role: ObjectRole,

@@ -13,7 +13,7 @@
 //!
 //! Progress models cover the threads of kernels. Host threads are in no group and are always
 //! served. Threads of commands that never start are not live, and neither are host threads in calls
-//! that never return. No other thread waits for their turn.
+//! that never return. A turn of such a thread delays no other thread.
 //!
 //! # Sources
 //! - Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021: OBE,

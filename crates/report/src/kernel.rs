@@ -278,7 +278,7 @@ impl AnswerLine {
     pub(super) fn fault_status(&self) -> Option<QueryStatus> {
         let bad = match self.answer.verdict {
             Verdict::Racy | Verdict::Hangs | Verdict::Divergent => true,
-            // The answer about races tells of a race.
+            // The line about races already reports a race.
             Verdict::Undefined => self.answer.fault.as_ref().is_none_or(|fault| !fault.race),
             // The kernel has another error, and the question stays open.
             Verdict::Undecided(_) => self.kernel.as_ref().is_some_and(|k| !k.found.is_empty()),

@@ -281,7 +281,7 @@ const ASKS: [&str; 13] = [
     "clEnqueueFillBuffer",
 ];
 
-/// Variables whose address the code hands on: `f(&x)`, `= &x`. Some calls keep no address.
+/// Variables with an address that the code passes on: `f(&x)`, `= &x`. Some calls keep no address.
 fn addressed(source: &str) -> HashSet<String> {
     let all: Vec<&str> = words(source).into_iter().map(|w| &source[w.0]).collect();
     let mut names = HashSet::new();
