@@ -553,6 +553,12 @@ impl Parser<'_, '_> {
                 _ => self.new_name("the name of a register")?,
             };
         }
+        self.array_sizes(&mut all)?;
+        Ok(all)
+    }
+
+    /// Reads the sizes behind the name of an array: `[4][]`.
+    fn array_sizes(&mut self, declarator: &mut Declarator) -> Parsed<()> {
         while self.tokens.peek() == Tok::Punct("[") {
             let start = self.next().start;
             let size = if self.tokens.peek() == Tok::Punct("]") {
@@ -561,9 +567,9 @@ impl Parser<'_, '_> {
                 Some(self.expression()?)
             };
             let end = self.expect("]")?.end;
-            all.arrays.push((size, start..end));
+            declarator.arrays.push((size, start..end));
         }
-        Ok(all)
+        Ok(())
     }
 
     /// `(int *)`, without the parentheses.
@@ -777,16 +783,7 @@ impl Parser<'_, '_> {
                 declarator.name = self.new_name("the name of a parameter")?;
                 let word = self.str(&declarator.name);
                 self.variables.insert(word);
-                while self.tokens.peek() == Tok::Punct("[") {
-                    let start = self.next().start;
-                    let size = if self.tokens.peek() == Tok::Punct("]") {
-                        None
-                    } else {
-                        Some(self.expression()?)
-                    };
-                    let end = self.expect("]")?.end;
-                    declarator.arrays.push((size, start..end));
-                }
+                self.array_sizes(&mut declarator)?;
             }
             defaults.push(match self.language.cpp && self.eat("=") {
                 true => Some(self.expression()?),

@@ -148,6 +148,25 @@ pub struct Env {
     pub host: Option<Rc<host::Names>>,
 }
 
+impl Env {
+    /// The context of a thread without others, outside of kernels.
+    fn alone(language: &'static Language) -> Env {
+        Env {
+            language,
+            strict: true,
+            capped: false,
+            warp: GroupSeat::ALONE,
+            block: GroupSeat::ALONE,
+            cluster: Vec::new(),
+            specials: Vec::new(),
+            places_are_registers: false,
+            visible: None,
+            regs: Vec::new(),
+            host: None,
+        }
+    }
+}
+
 /// A thread's registers and micro-ops.
 #[derive(Debug)]
 pub struct Lowered {
@@ -188,19 +207,7 @@ impl Unit {
 
     /// The structure of that name, if declarations at the beginning of the code define it.
     pub fn structure(&self, name: &str, language: &'static Language) -> Option<Record> {
-        let env = Env {
-            language,
-            strict: true,
-            capped: false,
-            warp: GroupSeat::ALONE,
-            block: GroupSeat::ALONE,
-            cluster: Vec::new(),
-            specials: Vec::new(),
-            places_are_registers: false,
-            visible: None,
-            regs: Vec::new(),
-            host: None,
-        };
+        let env = Env::alone(language);
         // The lowering of the code reports errors in these declarations.
         let file = diag::SourceFile::new("", "");
         let (mut symbols, mut sink) = (Symbols::default(), Sink::new(&file));

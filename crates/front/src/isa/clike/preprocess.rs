@@ -778,16 +778,7 @@ impl<'a> Preprocessor<'a, '_> {
                         || matches!(*w, "::" | "<" | ">" | ",")
                         || w.starts_with(|c: char| c.is_ascii_digit())
                 }) {
-                    let body = of.iter().map(|w| w.to_string()).collect();
-                    self.macros.insert(
-                        name.to_string(),
-                        Macro {
-                            parameters: None,
-                            of_template: false,
-                            body,
-                            depth: self.depth,
-                        },
-                    );
+                    self.rename(name, of);
                 } else {
                     refused = Some(("names of such types are", "write out the type"));
                 }
@@ -796,16 +787,7 @@ impl<'a> Preprocessor<'a, '_> {
             ["ndrange_t", name, "=", ref of @ ..]
                 if is_name(name) && of.first().is_some_and(|w| w.starts_with("ndrange_")) =>
             {
-                let body = of.iter().map(|w| w.to_string()).collect();
-                self.macros.insert(
-                    name.to_string(),
-                    Macro {
-                        parameters: None,
-                        of_template: false,
-                        body,
-                        depth: self.depth,
-                    },
-                );
+                self.rename(name, of);
             }
             ["using", ref name @ ..]
                 if NAMESPACES.iter().any(|n| {
@@ -828,6 +810,20 @@ impl<'a> Preprocessor<'a, '_> {
                 });
         }
         Some((end, false))
+    }
+
+    /// Makes a name stand for other words.
+    fn rename(&mut self, name: &str, words: &[&str]) {
+        let body = words.iter().map(|w| w.to_string()).collect();
+        self.macros.insert(
+            name.to_string(),
+            Macro {
+                parameters: None,
+                of_template: false,
+                body,
+                depth: self.depth,
+            },
+        );
     }
 
     /// Handles `template <class T> using R = S<T, 4>;`. Returns the position after it; `None`:

@@ -14,7 +14,7 @@ use super::types::{Qualified, Type};
 use super::{Env, Language, Unit, class_name, floats, parse};
 use crate::isa::Symbols;
 use diag::{MappedText, Sink, SourceFile, Span};
-use program::{BinOp, Class, CmpOp, Dialect, GroupSeat, Space, Ty};
+use program::{BinOp, Class, CmpOp, Dialect, Space, Ty};
 
 /// GPUVerify's annotation beside functions.
 const AXIOM: &str = "__axiom";
@@ -420,19 +420,7 @@ impl Unit {
             traits: self.traits(),
             ..KernelHead::default()
         };
-        let env = Env {
-            language,
-            strict: true,
-            capped: false,
-            warp: GroupSeat::ALONE,
-            block: GroupSeat::ALONE,
-            cluster: Vec::new(),
-            specials: Vec::new(),
-            places_are_registers: false,
-            visible: None,
-            regs: Vec::new(),
-            host: None,
-        };
+        let env = Env::alone(language);
         // The lowering of the code reports their errors.
         let file = SourceFile::new("", "");
         let (mut symbols, mut sink) = (Symbols::default(), Sink::new(&file));
