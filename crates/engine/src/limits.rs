@@ -22,7 +22,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Whether it calls Z3. Without libz3 in the build, only the engine that is named after it does.
+    /// Whether it calls Z3. Without libz3 in the build, only the engine of that name does.
     pub fn asks_z3(self) -> bool {
         match self {
             Engine::Symbolic => true,
