@@ -57,6 +57,11 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
     let sources = args.sources.options();
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
+    let mut tests = files.iter().flat_map(|file| &file.tests);
+    if let Some(test) = tests.find(|test| test.file.translation.is_some()) {
+        terminal.diagnose(&of_module(&test.file.name));
+        return Err(super::exit::INVALID);
+    }
     let mut units = run.plan(&files, |test, model| {
         Ok(plan::expectations(test, model, false))
     });
@@ -93,6 +98,13 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
         },
     );
     Ok(run.end())
+}
+
+/// Refuses a module of SPIR-V.
+fn of_module(name: &str) -> diag::Diagnostic {
+    let message = format!("advice changes source text, and `{name}` is a module of SPIR-V");
+    diag::Diagnostic::plain("unsupported-spirv", message)
+        .help("ask for advice about its OpenCL C: `fencepost import` writes that")
 }
 
 /// The table of costs.

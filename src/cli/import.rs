@@ -152,10 +152,10 @@ fn module(path: &Path, args: &ImportArgs, terminal: &Terminal) -> u8 {
 /// A source file: a test for each kernel and launch.
 fn launched(path: &Path, kind: SourceKind, args: &ImportArgs, terminal: &Terminal) -> u8 {
     let name = path.display().to_string();
-    let text = match load::text(path, file::LARGEST) {
-        Ok(text) => text,
-        Err(diagnostic) => {
-            terminal.diagnose(&diagnostic);
+    let bytes = match file::read(path, file::LARGEST) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            terminal.diagnose(&super::paths::unreadable(path, &error));
             return exit::INVALID;
         }
     };
@@ -164,10 +164,10 @@ fn launched(path: &Path, kind: SourceKind, args: &ImportArgs, terminal: &Termina
         launches: args.launches.clone(),
         arguments: super::args::words(args.program.as_deref()),
         constants: args.constants.iter().cloned().collect(),
-        headers: super::headers::beside(path, &text),
+        headers: super::headers::beside(path, &String::from_utf8_lossy(&bytes)),
         with: None,
     };
-    let (all, mut diagnostics) = match source::to_toml(&name, &text, kind, &options) {
+    let (all, mut diagnostics) = match source::to_toml(&name, &bytes, kind, &options) {
         Ok(made) => made,
         Err(diagnostics) => (Vec::new(), diagnostics),
     };

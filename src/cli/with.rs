@@ -51,7 +51,7 @@ fn source_kind(name: &str, options: &Options) -> Option<SourceKind> {
         .extension()
         .and_then(|ending| ending.to_str());
     let kind = options.language.or(ending.and_then(SourceKind::of_ending));
-    kind.filter(|kind| *kind != SourceKind::Ptx)
+    kind.filter(|kind| ![SourceKind::Ptx, SourceKind::SpirV].contains(kind))
 }
 
 fn compiled(

@@ -27,6 +27,7 @@ mod readings;
 mod reuse;
 mod run;
 mod sources;
+mod spirv;
 mod streams;
 mod undefined;
 mod unknown;

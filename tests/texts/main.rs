@@ -7,3 +7,4 @@ mod model_language;
 mod model_semantics;
 mod pasted;
 mod pictures;
+mod rows;

@@ -7,6 +7,7 @@
 //! - This crate is a leaf: it does not depend on programs, models or verdicts.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -85,6 +86,17 @@ pub struct SourceFile {
     pub text: String,
     /// The headers that the text holds, in order.
     pub headers: Vec<SourceHeader>,
+    /// The code that is read in place of the text.
+    pub translation: Option<Translation>,
+}
+
+/// Code in another language that the text of a file was translated to.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Translation {
+    /// The code, with its places in the text.
+    pub code: MappedText,
+    /// The lines of a source file that lines of the text were made from.
+    pub origins: BTreeMap<u32, SourceOrigin>,
 }
 
 /// A header. Its text follows the text of the file that includes it.
@@ -105,6 +117,21 @@ impl SourceFile {
             name: name.into(),
             text: text.into(),
             headers: Vec::new(),
+            translation: None,
+        })
+    }
+
+    /// A text with the code that is read in its place.
+    pub fn translated(
+        name: impl Into<String>,
+        text: impl Into<String>,
+        translation: Translation,
+    ) -> Arc<Self> {
+        Arc::new(SourceFile {
+            name: name.into(),
+            text: text.into(),
+            headers: Vec::new(),
+            translation: Some(translation),
         })
     }
 
@@ -134,6 +161,7 @@ impl SourceFile {
             name: name.into(),
             text: text.to_owned(),
             headers: Vec::new(),
+            translation: None,
         };
         for (included, name, text) in headers {
             if !file.text.ends_with('\n') {
@@ -165,6 +193,8 @@ impl SourceFile {
             name: self.name.clone(),
             headers: headers.collect(),
             text,
+            // It is one of the text before.
+            translation: None,
         })
     }
 

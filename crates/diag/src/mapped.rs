@@ -12,13 +12,13 @@ use std::ops::Range;
 use super::Span;
 
 /// A text with a map from its bytes to places in a file.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MappedText {
     text: String,
     pieces: Vec<TextPiece>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TextPiece {
     /// Offset in the text at which the piece begins.
     at: usize,

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Diagnostic, Severity, SourceFile, Span};
+use super::{Diagnostic, Severity, SourceFile, SourceLine, Span};
 
 /// The number of diagnostics of one file that are kept.
 const LIMIT: usize = 100;
@@ -66,6 +66,17 @@ impl Sink {
         let first = self.file.part(offset as usize).1.start as u32;
         let before = if first == 0 { 0 } else { lines(first) };
         (lines(offset) - before) as u32 + 1
+    }
+
+    /// The line of a byte offset, with the line of another file that it was made from.
+    pub fn source_line(&self, offset: u32) -> SourceLine {
+        let number = self.line(offset);
+        let translation = self.file.translation.as_ref();
+        let origin = translation.and_then(|it| it.origins.get(&number));
+        SourceLine {
+            number,
+            origin: origin.into_iter().cloned().collect(),
+        }
     }
 
     /// Records a diagnostic, unless the same one was recorded before.

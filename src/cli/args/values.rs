@@ -209,6 +209,8 @@ pub(in crate::cli) enum LanguageArg {
     Opencl,
     /// PTX
     Ptx,
+    /// SPIR-V
+    Spirv,
 }
 
 impl LanguageArg {
@@ -218,6 +220,7 @@ impl LanguageArg {
             LanguageArg::Cuda => SourceKind::Cuda,
             LanguageArg::Opencl => SourceKind::OpenCl,
             LanguageArg::Ptx => SourceKind::Ptx,
+            LanguageArg::Spirv => SourceKind::SpirV,
         }
     }
 }

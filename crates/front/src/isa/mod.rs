@@ -3,6 +3,7 @@
 mod bits;
 pub mod clike;
 pub mod ptx;
+pub mod spirv;
 mod symbols;
 
 pub use symbols::{Object, OpenObjects, Symbol, SymbolKind, Symbols};

@@ -6,8 +6,9 @@
 
 use std::path::Path;
 
-use super::source::{self, Options, SourceKind};
+use super::source::{self, Options, SourceKind, not_utf8};
 use super::{dotlitmus, toml};
+use crate::isa::spirv;
 use diag::{Diagnostic, Severity, Sink, SourceFile, Span, file};
 use program::litmus::LitmusTest;
 
@@ -140,6 +141,11 @@ pub fn read_with(
         );
         return Err(vec![Diagnostic::plain("file-too-large", message)]);
     }
+    if is_spirv(source_name, bytes, options) {
+        let kind = SourceKind::SpirV;
+        let (file, refused) = source::source_file(source_name, bytes, kind, options)?;
+        return read_source(kind, options, Sink::new(&file), refused);
+    }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => return Err(vec![not_utf8(source_name, bytes, error.valid_up_to())]),
@@ -155,7 +161,7 @@ pub fn read_with(
         kind => kind,
     };
     let tests = match kind {
-        FileKind::Source(kind) => return read_source(kind, options, sink),
+        FileKind::Source(kind) => return read_source(kind, options, sink, Vec::new()),
         FileKind::Litmus => dotlitmus::read(&mut sink).into_iter().collect(),
         FileKind::Toml => toml::read(&mut sink, None),
         FileKind::Other => {
@@ -203,13 +209,25 @@ fn is_unnamed(name: &str) -> bool {
     })
 }
 
+/// Whether a file is a module of SPIR-V: its name, its first bytes or an option says so.
+fn is_spirv(name: &str, bytes: &[u8], options: &Options) -> bool {
+    let ending = Path::new(name).extension().and_then(|e| e.to_str());
+    match ending.and_then(SourceKind::of_ending) {
+        Some(kind) => kind == SourceKind::SpirV,
+        None => {
+            is_unnamed(name)
+                && (options.language == Some(SourceKind::SpirV) || spirv::is_binary(bytes))
+        }
+    }
+}
+
 /// The tests of a source file; the errors, if it has none.
 fn read_source(
     kind: SourceKind,
     options: &Options,
     mut sink: Sink,
+    mut others: Vec<Diagnostic>,
 ) -> Result<TestFile, Vec<Diagnostic>> {
-    let mut others = Vec::new();
     let tests = source::read(kind, options, &mut sink, &mut others);
     let mut warnings = sink.into_diagnostics();
     warnings.extend(others);
@@ -228,9 +246,11 @@ fn unlike_all(sink: &Sink) -> Diagnostic {
         .label("expected a test in TOML, a `.litmus` file, or kernels")
         .note(
             "the ending decides the kind of a file: `.toml`, `.litmus`, `.cu`, `.cuh`, `.cl`, \
-            `.ptx`",
+            `.ptx`, `.spv`, `.spvasm`",
         )
-        .help("for another ending, name the language: `--language cuda`, `opencl` or `ptx`")
+        .help(
+            "for another ending, name the language: `--language cuda`, `opencl`, `ptx` or `spirv`",
+        )
 }
 
 /// Whether a file is in the `.litmus` format instead of TOML, by its ending or else its first word.
@@ -250,23 +270,4 @@ pub(super) fn is_litmus(file: &SourceFile) -> bool {
         "toml" => false,
         _ => LITMUS_WORDS.contains(&first),
     }
-}
-
-/// Reports the first byte that is not UTF-8, with its place in a printable copy of the text.
-fn not_utf8(source_name: &str, bytes: &[u8], at: usize) -> Diagnostic {
-    let line = bytes[..at].iter().filter(|b| **b == b'\n').count() + 1;
-    let start = bytes[..at]
-        .iter()
-        .rposition(|b| *b == b'\n')
-        .map_or(0, |n| n + 1);
-    let column = String::from_utf8_lossy(&bytes[start..at]).chars().count() + 1;
-    let message = format!(
-        "`{source_name}` is not UTF-8: byte 0x{:02x} at line {line}, column {column}",
-        bytes[at]
-    );
-    Diagnostic {
-        span: Span::default(),
-        ..Diagnostic::plain("not-utf8", message)
-    }
-    .help("test files are UTF-8 text")
 }

@@ -392,6 +392,10 @@ pub(super) enum StmtKind {
         number: i64,
         barrier: Box<Stmt>,
     },
+    /// `done: statement`
+    Labelled(Range<usize>, Box<Stmt>),
+    /// `goto done;`
+    Goto(Range<usize>),
     /// A runtime call in host code.
     Host(Box<HostCall>),
     /// CUDA: `asm volatile("…" : … : … : "memory");`
@@ -457,11 +461,14 @@ impl Stmt {
                 body.each_expr(f);
             }
             StmtKind::Block(all) => all.iter().for_each(|s| s.each_expr(f)),
-            StmtKind::Instance { barrier, .. } => barrier.each_expr(f),
+            StmtKind::Instance { barrier: stmt, .. } | StmtKind::Labelled(_, stmt) => {
+                stmt.each_expr(f);
+            }
             StmtKind::Assembly(assembly) => assembly.values().for_each(f),
             StmtKind::Empty
             | StmtKind::Host(_)
             | StmtKind::Function(_)
+            | StmtKind::Goto(_)
             | StmtKind::Break
             | StmtKind::Continue
             | StmtKind::Return(None)
@@ -472,7 +479,8 @@ impl Stmt {
     /// Whether control never reaches the end of this statement.
     pub(super) fn always_returns(&self) -> bool {
         match &self.kind {
-            StmtKind::Return(_) => true,
+            StmtKind::Return(_) | StmtKind::Goto(_) => true,
+            StmtKind::Labelled(_, stmt) => stmt.always_returns(),
             StmtKind::Block(all) => all.last().is_some_and(Stmt::always_returns),
             StmtKind::If {
                 then,
@@ -499,6 +507,7 @@ impl Stmt {
     fn breaks(&self) -> bool {
         match &self.kind {
             StmtKind::Break => true,
+            StmtKind::Labelled(_, stmt) => stmt.breaks(),
             StmtKind::Block(all) => all.iter().any(Stmt::breaks),
             StmtKind::If { then, other, .. } => {
                 then.breaks() || other.as_ref().is_some_and(|other| other.breaks())

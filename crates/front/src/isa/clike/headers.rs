@@ -14,8 +14,11 @@ use diag::{MappedText, SourceFile};
 /// Headers inside of each other.
 const DEEPEST: usize = 32;
 
-/// The text of a file with its headers.
+/// The text of a file with its headers, or the code that it was translated to.
 pub fn with_headers(file: &SourceFile) -> MappedText {
+    if let Some(translation) = &file.translation {
+        return translation.code.clone();
+    }
     let mut out = MappedText::new();
     let mut once = HashSet::new();
     include(file, 0, 0, &mut once, &mut out);

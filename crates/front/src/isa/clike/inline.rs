@@ -1107,7 +1107,7 @@ fn parts<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
         }
         StmtKind::Switch { body, .. } | StmtKind::Elements { body, .. } => f(body),
         StmtKind::Block(all) => all.iter().for_each(f),
-        StmtKind::Instance { barrier, .. } => f(barrier),
+        StmtKind::Instance { barrier: stmt, .. } | StmtKind::Labelled(_, stmt) => f(stmt),
         _ => {}
     }
 }
@@ -1164,6 +1164,8 @@ fn acts(stmt: &Stmt, pure: &mut bool) {
         StmtKind::Assembly(_)
         | StmtKind::Host(_)
         | StmtKind::Instance { .. }
+        | StmtKind::Labelled(..)
+        | StmtKind::Goto(_)
         | StmtKind::Elements { .. } => *pure = false,
         StmtKind::Declare(declaration) => {
             let of = &declaration.specifiers;

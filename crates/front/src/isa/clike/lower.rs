@@ -13,13 +13,14 @@ use super::ast::{
     Base, Expr as Tree, ExprKind, Function, Initial, Stmt, StmtKind, StructSyntax, TypeName,
 };
 use super::host::HostState;
+use super::jumps::Jumps;
 use super::place::Place;
 pub(super) use super::scope::Touches;
 use super::scope::{Binding, Instance, Scopes, Variable};
 use super::types::{Qualified, Type, Value, fold};
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
-use diag::{Diagnostic, Sink, Span, one_line};
+use diag::{Diagnostic, Sink, SourceLine, Span, one_line};
 use program::{
     Access, BinOp, CmpOp, Expr, Init, Instr, InstrId, LocId, Op, RegId, Register, Space, Tags, Ty,
 };
@@ -175,6 +176,8 @@ pub(super) struct Lowering<'a, 's> {
     /// State for host code only.
     pub(super) host: HostState,
     exits: Vec<Exits>,
+    /// The jumps of the current function.
+    pub(super) jumps: Jumps,
     /// Functions of the code by name.
     pub(super) functions: HashMap<String, Known>,
     /// The functions around the current statement, the innermost last.
@@ -183,7 +186,7 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) calls: usize,
     pub(super) depth: usize,
     returns: Vec<usize>,
-    current: (InstrId, Span, u32, String),
+    current: (InstrId, Span, SourceLine, String),
     /// The id of the last statement or operation begun.
     pub(super) last: InstrId,
     /// The number of the label before a barrier.
@@ -232,6 +235,7 @@ impl<'a, 's> Lowering<'a, 's> {
             read_only: Vec::new(),
             host: HostState::default(),
             exits: Vec::new(),
+            jumps: Jumps::default(),
             functions: HashMap::new(),
             frames: Vec::new(),
             calls: 0,
@@ -280,6 +284,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
     l.scopes.enter();
     l.outermost = l.scopes.depth();
     l.thread(&unit.stmts);
+    l.end_jumps();
     let end = l.code.len();
     for at in std::mem::take(&mut l.returns) {
         l.patch(at, end);
@@ -316,7 +321,7 @@ impl<'a> Lowering<'a, '_> {
     /// Appends a micro-op of the current statement.
     pub(super) fn push(&mut self, op: Op) -> usize {
         let (id, span, line, text) = self.current.clone();
-        self.code.push(Instr::new(id, op, span, line.into(), text));
+        self.code.push(Instr::new(id, op, span, line, text));
         self.code.len() - 1
     }
 
@@ -394,6 +399,7 @@ impl<'a> Lowering<'a, '_> {
     /// Lowers the body of a function at a call.
     pub(super) fn inside(&mut self, frame: Frame, body: &[Stmt]) -> Option<Frame> {
         let (exits, current) = (std::mem::take(&mut self.exits), self.current.clone());
+        let jumps = std::mem::take(&mut self.jumps);
         let (depth, at) = (
             frame.depth,
             body.last().map_or(0..0, |stmt| stmt.range.clone()),
@@ -401,6 +407,8 @@ impl<'a> Lowering<'a, '_> {
         self.frames.push(frame);
         self.statements(body);
         self.end_objects(depth, true, &at);
+        self.end_jumps();
+        self.jumps = jumps;
         let mut frame = self.frames.pop()?;
         (self.exits, self.current) = (exits, current);
         let end = self.code.len();
@@ -443,7 +451,7 @@ impl<'a> Lowering<'a, '_> {
             .entry(word.to_string())
             .or_default()
             .push((ty.clone(), reg));
-        (reg, self.exits.is_empty())
+        (reg, !self.is_in_loop())
     }
 
     /// Declares a register in dialects that need no declarations.
@@ -492,9 +500,9 @@ impl<'a> Lowering<'a, '_> {
         !self.returns.is_empty()
     }
 
-    /// Whether this place is in a loop, or in a `switch`.
+    /// Whether this place is in a loop, in a `switch`, or behind a label.
     pub(super) fn is_in_loop(&self) -> bool {
-        !self.exits.is_empty()
+        !self.exits.is_empty() || self.jumps.has_labels()
     }
 
     /// The tags and scope of a plain access. In OpenCL it has work-item scope, as in the published
@@ -524,9 +532,13 @@ impl<'a> Lowering<'a, '_> {
     /// Sets the source text of the next micro-ops.
     fn at(&mut self, range: &Range<usize>) {
         let span = self.unit.text.span(range.clone());
-        let text = one_line(self.str(range));
+        let file = self.sink.file();
+        let text = match file.translation {
+            Some(_) => one_line(&file.text[span.range()]),
+            None => one_line(self.str(range)),
+        };
         self.last.0 += 1;
-        self.current = (self.last, span, self.sink.line(span.start), text);
+        self.current = (self.last, span, self.sink.source_line(span.start), text);
     }
 
     /// `return value;` in a function.
@@ -658,6 +670,7 @@ impl<'a> Lowering<'a, '_> {
                 | StmtKind::Assert(_)
                 | StmtKind::Break
                 | StmtKind::Continue
+                | StmtKind::Goto(_)
                 | StmtKind::Return(_)
         );
         if is_simple {
@@ -670,7 +683,13 @@ impl<'a> Lowering<'a, '_> {
                 self.statements(all);
                 self.leave_block(&stmt.range);
             }
-            StmtKind::Declare(declaration) => self.declaration(declaration),
+            StmtKind::Declare(declaration) => {
+                let gives_value = declaration.all.iter().any(|d| d.value.is_some());
+                if gives_value || self.env.language.cpp {
+                    self.initialises_here();
+                }
+                self.declaration(declaration);
+            }
             StmtKind::Assembly(assembly) => self.assembly(assembly, &stmt.range),
             StmtKind::Host(call) => self.host_call(call, &stmt.range),
             StmtKind::Expr(e) => self.discard(e),
@@ -719,6 +738,11 @@ impl<'a> Lowering<'a, '_> {
             StmtKind::Switch { value, body } => self.switch(value, body),
             StmtKind::Case(_) => self.case_label(&stmt.range),
             StmtKind::Instance { number, barrier } => self.labelled(*number, barrier, &stmt.range),
+            StmtKind::Labelled(name, stmt) => {
+                self.label(name);
+                self.statement(stmt);
+            }
+            StmtKind::Goto(name) => self.go_to(name),
             StmtKind::Break => self.jump(true, &stmt.range),
             StmtKind::Continue => self.jump(false, &stmt.range),
             StmtKind::Function(Some(function)) => self.function_of_code(function),

@@ -71,6 +71,7 @@ mod instances;
 mod integer;
 mod integer_calls;
 mod items;
+mod jumps;
 mod lambdas;
 mod lanes;
 mod language;
@@ -106,6 +107,7 @@ pub use headers::{included, with_headers};
 pub use language::Language;
 pub use source::{BlockLimit, Bound, KernelHead, KernelParameter, SourceUnit, Traits};
 pub use types::Record;
+pub use words::is_reserved;
 
 /// One thread's code, parsed.
 #[derive(Debug)]

@@ -268,6 +268,11 @@ impl<'a> Parser<'a, '_> {
                 self.next();
                 self.ended(StmtKind::Break)?
             }
+            (_, "goto") => {
+                self.next();
+                let name = self.new_name("a label")?;
+                self.ended(StmtKind::Goto(name))?
+            }
             (_, "continue") => {
                 self.next();
                 self.ended(StmtKind::Continue)?
@@ -454,14 +459,17 @@ impl<'a> Parser<'a, '_> {
         let label = self.next();
         self.next();
         let number = word.strip_prefix('B').and_then(|n| n.parse::<u32>().ok());
-        let jumps = !word.starts_with(|c: char| c.is_ascii_uppercase()) || word.len() > 3;
-        if number.is_none() && jumps {
-            let (span, message) = (self.text.span(label), "labels of `goto` are not supported");
-            self.sink.error("unsupported", span, message, |d| {
-                d.label("the language has them, Fencepost does not")
-                    .help("use `if` and loops")
-            });
-            return Err(Failed);
+        let short = word.starts_with(|c: char| c.is_ascii_uppercase()) && word.len() <= 3;
+        let of_barrier = short && !self.jumps_to(word);
+        if number.is_none() && !of_barrier {
+            let stmt = match self.tokens.peek() {
+                Tok::Punct("}") => Stmt {
+                    kind: StmtKind::Empty,
+                    range: label.clone(),
+                },
+                _ => self.statement()?,
+            };
+            return Ok(StmtKind::Labelled(label, Box::new(stmt)));
         }
         let Some(number) = number else {
             let message = format!("`{word}` is not a label of a barrier");
@@ -472,6 +480,15 @@ impl<'a> Parser<'a, '_> {
         Ok(StmtKind::Instance {
             number: i64::from(number),
             barrier,
+        })
+    }
+
+    /// Whether the code has `goto` with this word behind it.
+    fn jumps_to(&self, word: &str) -> bool {
+        let mut jumps = self.text.as_str().split("goto ").skip(1);
+        jumps.any(|rest| {
+            let rest = rest.trim_start().strip_prefix(word);
+            rest.is_some_and(|rest| rest.trim_start().starts_with(';'))
         })
     }
 

@@ -67,7 +67,6 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         "",
         "write out what is meant",
     ),
-    (&["goto"], ALL, "jumps are", "use `if` and loops"),
     (
         &["namespace", "using"],
         CUDA,
@@ -405,7 +404,7 @@ fn type_word(word: &str, dialect: Dialect) -> Option<Refused> {
 pub(super) fn names_type(name: &str, dialect: Dialect) -> bool {
     type_named(name).is_some()
         || Structure::vector(name, dialect.row().regions).is_some_and(|_| column(dialect) > 0)
-        || word(name, dialect).is_some_and(|refused| !matches!(refused.what, "jumps are"))
+        || word(name, dialect).is_some()
 }
 
 /// Unsupported functions of the languages and their compilers: the beginnings of their names, a
@@ -653,7 +652,6 @@ mod tests {
         let said =
             |name: &str, dialect| word(name, dialect).map(|refused| refused.what.to_string());
         assert!(class("cg::multi_grid_group").is_some() && class("multi_grid_group").is_none());
-        assert_eq!(said("goto", Dialect::C).as_deref(), Some("jumps are"));
         assert_eq!(said("x", Dialect::C), None);
         for (name, [c, opencl, cuda]) in [
             ("uint", [false, true, true]),

@@ -162,6 +162,9 @@ impl Binding {
 #[derive(Debug)]
 pub(super) struct Scopes {
     blocks: Vec<HashMap<String, Binding>>,
+    /// The number of each open block, and how many blocks began so far.
+    numbers: Vec<usize>,
+    begun: usize,
     /// The index of the current function's first block. The blocks before it belong to callers,
     /// except block 0.
     base: usize,
@@ -171,12 +174,16 @@ impl Scopes {
     pub(super) fn new() -> Scopes {
         Scopes {
             blocks: vec![HashMap::new()],
+            numbers: vec![0],
+            begun: 0,
             base: 1,
         }
     }
 
     pub(super) fn enter(&mut self) {
         self.blocks.push(HashMap::new());
+        self.begun += 1;
+        self.numbers.push(self.begun);
     }
 
     /// Begins a function, which sees nothing of its caller. Returns the argument for
@@ -194,6 +201,7 @@ impl Scopes {
 
     pub(super) fn leave(&mut self) {
         self.blocks.pop();
+        self.numbers.pop();
     }
 
     /// The binding of a name.
@@ -236,6 +244,11 @@ impl Scopes {
             .collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
+    }
+
+    /// The numbers of the open blocks, the innermost last. No two blocks have the same one.
+    pub(super) fn blocks(&self) -> Vec<usize> {
+        self.numbers.clone()
     }
 
     /// The number of open blocks.

@@ -204,6 +204,13 @@ fn control_flow() {
     );
     c("int r = *x && *y;", "R.na = if5 R.na = =");
     c("return; *x = 1;", "goto2 W.na");
+    c("L1: *x = 1; goto L1;", "W.na goto0");
+    c("goto end; *x = 1; end:;", "goto2 W.na");
+    c("{ goto end; } *x = 1; end: *y = 1;", "goto2 W.na W.na");
+    c(
+        "while (*x) { if (*y) goto out; } out:;",
+        "R.na if6 R.na if5 goto6 goto0",
+    );
 }
 
 #[test]
@@ -359,15 +366,23 @@ fn what_the_languages_forbid_is_refused() {
 
 #[test]
 fn what_the_languages_have_and_fencepost_does_not_is_said() {
-    for code in [
-        "static int t;",
-        "extern int t[];",
-        "goto out;",
-        "__half2 t;",
-    ] {
+    for code in ["static int t;", "extern int t[];", "__half2 t;"] {
         wrong(Dialect::Cuda, code, "not supported");
     }
     wrong(Dialect::C, "int (*p)[2];", "not supported");
+    wrong(Dialect::C, "goto out;", "has no label `out`");
+    wrong(Dialect::C, "a: a:;", "there is a label `a` before");
+    wrong(Dialect::C, "goto in; { in: *x = 1; }", "jumps into a block");
+    wrong(
+        Dialect::C,
+        "goto end; int t = 1; end: *x = t;",
+        "jumps past a declaration",
+    );
+    wrong(
+        Dialect::Cuda,
+        "goto end; int t; end: t = 1;",
+        "jumps past a declaration",
+    );
     wrong(
         Dialect::Cuda,
         "auto t = {1};",
@@ -1345,8 +1360,7 @@ fn constructs_that_are_not_supported_are_named() {
             "int r = 1.f + 0x1p3;",
             "this floating-point number is not supported",
         ),
-        ("goto out; out: ;", "jumps are not supported"),
-        ("out: *x = 1;", "labels of `goto` are not supported"),
+        ("goto in; { in: ; }", "jumps into a block"),
         ("int r = \"abc\"[0];", "strings are not supported"),
         ("int r = 'ab';", "this character is not supported"),
         ("union { int a; long b; } u;", "unions are not supported"),

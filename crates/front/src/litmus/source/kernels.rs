@@ -611,6 +611,7 @@ fn no_kernel(kind: SourceKind, sink: &Sink) -> Diagnostic {
         SourceKind::OpenCl => "__kernel",
         SourceKind::Cuda => "__global__",
         SourceKind::Ptx => ".entry",
+        SourceKind::SpirV => "OpEntryPoint",
     };
     let first = sink.file().text.lines().next().map_or(0, str::len);
     let d = Diagnostic::error(

@@ -123,12 +123,17 @@ pub(super) const NUMBERS: &str = "--kernel-args=";
 
 /// The launches in the lines of a file, in order; errors go to `sink`.
 pub(super) fn directives(text: &str, sink: &mut Sink) -> Vec<Launch> {
+    let sign = match sink.file().translation {
+        Some(_) => ";",
+        None => "//",
+    };
     let mut found = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let comment = line
-            .find("//")
-            .map(|at| (at + 2, line[at + 2..].trim_start()));
+            .find(sign)
+            .map(|at| at + sign.len())
+            .map(|at| (at, line[at..].trim_start()));
         if let Some((at, rest)) = comment
             && let Some(body) = rest.strip_prefix(DIRECTIVE)
         {

@@ -23,7 +23,7 @@ mod whole;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile};
+use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
 use program::Dialect;
 use program::litmus::LaunchOrigin;
 
@@ -32,6 +32,7 @@ pub use compiled::CompiledWith;
 pub(in crate::litmus) use compiled::{of_module, of_source};
 pub(in crate::litmus) use kernels::{at, form, read, read_again};
 
+use crate::isa::spirv;
 use launch::Launch;
 
 /// How source files are read.
@@ -61,10 +62,12 @@ pub enum SourceKind {
     OpenCl,
     /// PTX, as compilers print it.
     Ptx,
+    /// SPIR-V with kernels of OpenCL, binary or as text.
+    SpirV,
 }
 
 /// The languages, by the ending of a file and the word of `--language`.
-const KINDS: [(&str, SourceKind); 8] = [
+const KINDS: [(&str, SourceKind); 10] = [
     ("cu", SourceKind::Cuda),
     ("cuh", SourceKind::Cuda),
     ("cuda", SourceKind::Cuda),
@@ -73,6 +76,8 @@ const KINDS: [(&str, SourceKind); 8] = [
     ("opencl", SourceKind::OpenCl),
     ("ptx", SourceKind::Ptx),
     ("PTX", SourceKind::Ptx),
+    ("spv", SourceKind::SpirV),
+    ("spvasm", SourceKind::SpirV),
 ];
 
 impl SourceKind {
@@ -88,7 +93,7 @@ impl SourceKind {
     pub fn dialect(self) -> Dialect {
         match self {
             SourceKind::Cuda => Dialect::Cuda,
-            SourceKind::OpenCl => Dialect::OpenCl,
+            SourceKind::OpenCl | SourceKind::SpirV => Dialect::OpenCl,
             SourceKind::Ptx => Dialect::Ptx,
         }
     }
@@ -100,13 +105,12 @@ impl SourceKind {
 /// All that is wrong with the file and its launches.
 pub fn to_toml(
     name: &str,
-    text: &str,
+    bytes: &[u8],
     kind: SourceKind,
     options: &Options,
 ) -> Result<Documents, Vec<Diagnostic>> {
-    let file = SourceFile::with_headers(name, text, &options.headers);
+    let (file, mut others) = source_file(name, bytes, kind, options)?;
     let mut sink = Sink::new(&file);
-    let mut others = Vec::new();
     let all = kernels::documents(kind, options, &mut sink, &mut others);
     let mut found = sink.into_diagnostics();
     found.extend(others);
@@ -114,6 +118,47 @@ pub fn to_toml(
         true => Err(found),
         false => Ok((all, found)),
     }
+}
+
+/// A source file, and errors in kernels that it lacks.
+///
+/// # Errors
+/// What is wrong with all of it.
+pub(in crate::litmus) fn source_file(
+    name: &str,
+    bytes: &[u8],
+    kind: SourceKind,
+    options: &Options,
+) -> Result<(Arc<SourceFile>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    if kind == SourceKind::SpirV {
+        return spirv::translate(name, bytes).map(|module| (module.file, module.refused));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            let file = SourceFile::with_headers(name, text, &options.headers);
+            Ok((file, Vec::new()))
+        }
+        Err(error) => Err(vec![not_utf8(name, bytes, error.valid_up_to())]),
+    }
+}
+
+/// Reports the first byte that is not UTF-8, with its place in a printable copy of the text.
+pub(in crate::litmus) fn not_utf8(source_name: &str, bytes: &[u8], at: usize) -> Diagnostic {
+    let line = bytes[..at].iter().filter(|b| **b == b'\n').count() + 1;
+    let start = bytes[..at]
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |n| n + 1);
+    let column = String::from_utf8_lossy(&bytes[start..at]).chars().count() + 1;
+    let message = format!(
+        "`{source_name}` is not UTF-8: byte 0x{:02x} at line {line}, column {column}",
+        bytes[at]
+    );
+    Diagnostic {
+        span: Span::default(),
+        ..Diagnostic::plain("not-utf8", message)
+    }
+    .help("test files are UTF-8 text")
 }
 
 /// Texts with their names, and warnings.
