@@ -579,7 +579,7 @@ fn time_of(ask: &Ask, settings: &Settings) -> Option<Duration> {
 }
 
 /// Runs may still show a race, undefined behaviour or a hang of a program that is too large for the
-/// engines, or takes them too long.
+/// engines, takes them too long, or has what they do not support.
 fn try_runs(
     unit: &Unit<'_>,
     ask: &Ask,
@@ -587,10 +587,15 @@ fn try_runs(
     settings: &Settings,
     left: Option<Duration>,
 ) {
-    fn too_large(reason: &Reason) -> bool {
-        reason.is_size() || *reason == Reason::Time
-    }
-    if !answer.verdict.reason().is_some_and(too_large) || stop::requested().is_some() {
+    let Some(reason) = answer.verdict.reason() else {
+        return;
+    };
+    let is_large = reason.is_size() || *reason == Reason::Time;
+    let is_beyond = matches!(
+        reason,
+        Reason::Unsupported(_) | Reason::NotInModel(_) | Reason::Apart { .. }
+    );
+    if !(is_large || is_beyond) || stop::requested().is_some() {
         return;
     }
     let looked = panics::catch(|| match ask {
@@ -606,13 +611,15 @@ fn try_runs(
         Ask::Reachability { .. } | Ask::Divergence => None,
     });
     let more = format!("fencepost run {} --runs 1000", unit.path);
-    let smaller = format!(
-        "try a smaller launch (`grid`, `block`, `--launch`) or a smaller `--bound`; `{more}` \
-        searches more runs"
-    );
+    let smaller = if is_large {
+        "try a smaller launch (`grid`, `block`, `--launch`) or a smaller `--bound`; "
+    } else {
+        ""
+    };
+    let way_on = format!("{smaller}`{more}` searches more runs");
     match looked {
         Err(message) => answer.defect = Some(message),
-        Ok(Some(Some(remark))) => answer.remarks.extend([remark, smaller]),
+        Ok(Some(Some(remark))) => answer.remarks.extend([remark, way_on]),
         Ok(Some(None) | None) => {}
     }
 }

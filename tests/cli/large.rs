@@ -170,3 +170,39 @@ fn misuse_in_a_run_that_the_model_knows_is_an_answer() {
     let none = "the executor found no undefined behaviour in 20 runs";
     assert!(human.contains(none), "{human}");
 }
+
+/// A program with an instruction that the engines do not support at its place: a run shows its race
+/// all the same, and its twin without one stays undecided, with a way on.
+#[test]
+fn runs_help_where_the_engines_do_not_support_a_program() {
+    let text = |second: &str| {
+        let code = |place: &str| {
+            format!(
+                "[[thread]]\ncta = 0\nwarp = 0\ncode = \"mov r2, 0; L: activemask.b32 r1; \
+                 st.weak {place}, 1; add r2, r2, 1; blt r2, 2, L;\"\n"
+            )
+        };
+        format!(
+            "name = \"active\"\ncondition = 'x == 1'\n[memory]\nx = 0\ny = 0\n{}{}[expect]\n\
+             ptx = {{ race = \"racy\" }}\n",
+            code("x"),
+            code(second)
+        )
+    };
+    let (line, human) = asked(&text("x"));
+    assert_eq!(
+        (&line["verdict"], &line["engine"]),
+        (&"racy".into(), &"executor".into())
+    );
+    assert!(
+        human.contains("the engines gave up (not supported)"),
+        "{human}"
+    );
+    let (line, human) = asked(&text("y"));
+    assert_eq!(line["verdict"], "undecided");
+    let way_on = "`fencepost run test.toml --runs 1000` searches more runs";
+    assert!(
+        human.contains(way_on) && !human.contains("smaller launch"),
+        "{human}"
+    );
+}
