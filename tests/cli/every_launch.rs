@@ -3,8 +3,10 @@
 #![cfg(feature = "z3")]
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
+use testkit::suite::{files, sample};
 
 use super::{Said, fencepost};
 
@@ -272,4 +274,52 @@ fn questions_about_every_launch_are_selected_and_reported_like_others() {
     let other = ["--model", "sc", "--property", "race"];
     let said = check("sum.cu", REDUCTION, &arguments(&other));
     assert_eq!(said.code, Some(3), "{}{}", said.out, said.err);
+}
+
+/// The table of the book about compiled kernels: no answer contradicts it, and of an answer that
+/// the table has, at most time is missing.
+#[test]
+fn compiled_kernels_are_as_the_book_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let book = fs::read_to_string(root.join("docs/src/every-launch.md")).expect("a page");
+    let told = |test: &str| {
+        let name = format!("`{test}`");
+        let named = |row: &&str| row.starts_with("| ") && row.contains(&name);
+        let rows: Vec<&str> = book.lines().filter(named).collect();
+        let [row] = rows.as_slice() else {
+            panic!("{test} is in {} rows of the table", rows.len());
+        };
+        let answers = [
+            ("| race-free", "race-free"),
+            ("| racy", "racy"),
+            ("| not proved", "undecided"),
+        ];
+        let answer = answers.iter().find(|(start, _)| row.starts_with(start));
+        answer.unwrap_or_else(|| panic!("{row}")).1
+    };
+    let (mut equal, mut late) = (0, 0);
+    for file in sample(files(&root.join("litmus/compiled"), &["toml"])) {
+        let path = file.to_str().expect("a path");
+        let asked = [
+            "check",
+            "--no-cache",
+            path,
+            "--launch",
+            "any",
+            "--property",
+            "race",
+        ];
+        let said = fencepost(root, &[&asked[..], &["--format", "jsonl"]].concat());
+        // A launch with clusters cannot be left open.
+        for line in said.out.lines() {
+            let answer: Value = serde_json::from_str(line).expect("an object");
+            let test = answer["test"].as_str().expect("a name");
+            match answer["verdict"].as_str().expect("a verdict") {
+                verdict if verdict == told(test) => equal += 1,
+                "undecided" => late += 1,
+                verdict => panic!("{test}: {verdict}, and the book says {}", told(test)),
+            }
+        }
+    }
+    assert!(equal > late, "{equal} as in the book, {late} undecided");
 }
