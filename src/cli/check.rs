@@ -10,7 +10,7 @@ use super::cache::{self, Cache};
 use super::decide::{self, Decided};
 use super::exit;
 use super::failed::Record;
-use super::launches::LaunchRun;
+use super::launches::{self, LaunchRun};
 use super::plan::{self, Question, RequestedModels, Unit};
 use super::run::Run;
 use super::select::Selection;
@@ -35,7 +35,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let start = Instant::now();
     let mut run = Run::new(terminal, &args.question, ReportSubject::Answers)?;
     let wanted = configure(&mut run, args);
-    let mut launches = LaunchRun::new(args).map_err(|diagnostic| {
+    let asked = launches::asked(args).map_err(|diagnostic| {
         terminal.diagnose(&diagnostic);
         exit::INVALID
     })?;
@@ -44,13 +44,10 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     if args.rerun_failed {
         rerun(&mut run, record.as_ref(), &mut selection);
     }
-    let files = match &mut launches {
-        None => run.load(&args.paths),
-        Some(launches) => {
-            let (files, diagnostics) = launches.load(args);
-            run.complain(&diagnostics);
-            files
-        }
+
+    let (files, launches) = match asked {
+        None => (run.load(&args.paths), None),
+        Some(asked) => launches::load(&mut run, args, asked),
     };
     let mut tests = files.iter().flat_map(|file| &file.tests);
     if !parametric::solver::is_there() && tests.any(|test| test.launch.is_some()) {

@@ -46,7 +46,12 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
         mut diagnostics,
         crashes,
         ..
-    } = load::load(&args.files, Pool::new(None), &Options::default(), &[]);
+    } = load::load(load::Request {
+        arguments: &args.files,
+        pool: Pool::new(None),
+        options: &Options::default(),
+        kernels: &[],
+    });
     let mut events = exit::Events {
         answered: !files.is_empty(),
         defect: !crashes.is_empty(),

@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 use super::args::{CheckArgs, LaunchArg};
 use super::decide::{self, Decided};
 use super::every_launch::{self, EveryLaunch};
-use super::headers;
 use super::kernels;
-use super::load::File;
-use super::paths;
+use super::load::{self, File, FileContents};
 use super::plan::{self, Question, Unit};
+use super::run::Run;
 use super::seams;
 use super::settings::Settings;
-use diag::{Diagnostic, file};
+use super::with;
+use diag::Diagnostic;
 use front::litmus::form::{self, Form, forms};
-use front::litmus::{FileKind, MAX_THREADS, source};
+use front::litmus::{FileKind, MAX_THREADS, TestFile, source};
 use parametric::{Limits, Sizes};
 use program::Dialect;
 use program::litmus::{LaunchOrigin, LitmusTest};
@@ -35,64 +35,118 @@ pub(super) struct LaunchRun {
     forms: BTreeMap<(String, String), Form>,
 }
 
-impl LaunchRun {
-    /// What a command line asks of launches; `None`: it is for the exact engines first. Errors: no
-    /// solver, or a question that is about one launch.
-    pub(super) fn new(args: &CheckArgs) -> Result<Option<LaunchRun>, Box<Diagnostic>> {
-        let launch = match args.sources.unknown() {
-            Some(_) if !parametric::solver::is_there() => return Err(Box::new(without_solver())),
-            Some(launch) => launch,
-            None if is_too_large(args) => LaunchArg::Given,
-            None => return Ok(None),
-        };
-        let is_other = |name: &&String| !OF_LAUNCHES.contains(&name.as_str());
-        if let Some(other) = args.property.iter().find(is_other) {
-            return Err(Box::new(of_one_launch(other)));
-        }
-        let timeout = args.question.timeout.and_then(|t| t.0);
-        Ok(Some(LaunchRun {
-            launch,
-            time: timeout.unwrap_or(Limits::default().answer),
-            forms: BTreeMap::new(),
-        }))
-    }
+/// The launches that a command line asks of.
+#[derive(Clone, Copy)]
+pub(super) struct LaunchRequest {
+    launch: LaunchArg,
+    /// Only if each kernel has too many threads for the exact engines.
+    if_large: bool,
+}
 
-    /// Reads the kernels of the paths, with their faults.
-    pub(super) fn load(&mut self, args: &CheckArgs) -> (Vec<File>, Vec<Diagnostic>) {
-        let mut diagnostics = Vec::new();
-        let mut files = Vec::new();
-        let found = paths::discover_with(&args.paths, &args.question.kernels, &mut diagnostics);
-        for found in found {
-            let Some(path) = found.file else { continue };
-            let bytes = match file::read(&path, file::LARGEST) {
-                Ok(bytes) => bytes,
-                Err(error) => {
-                    diagnostics.push(paths::unreadable(&path, &error));
-                    continue;
-                }
-            };
-            let name = path.to_string_lossy();
-            let all = match kernels(&name, &bytes, args, &mut diagnostics) {
-                Ok(all) => all,
-                Err(errors) => {
-                    diagnostics.extend(errors);
-                    continue;
-                }
-            };
-            let mut tests = Vec::new();
-            for FileKernel { form, source } in all {
-                let test = source.unwrap_or_else(|| form.test.clone());
-                let key = (found.path.clone(), test.name.clone());
-                self.forms.insert(key, form);
-                tests.push(test);
+/// The launches that a command line asks of; `None`: its questions are for the exact engines.
+///
+/// # Errors
+/// If there is no solver, or a question is about one launch.
+pub(super) fn asked(args: &CheckArgs) -> Result<Option<LaunchRequest>, Box<Diagnostic>> {
+    let (launch, if_large) = match args.sources.unknown() {
+        Some(_) if !parametric::solver::is_there() => return Err(Box::new(without_solver())),
+        Some(launch) => (launch, false),
+        None if is_of_launches(args) => (LaunchArg::Given, true),
+        None => return Ok(None),
+    };
+    let is_other = |name: &&String| !OF_LAUNCHES.contains(&name.as_str());
+    if let Some(other) = args.property.iter().find(is_other) {
+        return Err(Box::new(of_one_launch(other)));
+    }
+    Ok(Some(LaunchRequest { launch, if_large }))
+}
+
+/// Reads the files of a run. The questions stay with the exact engines if the request is for large
+/// kernels, and one is small.
+pub(super) fn load(
+    run: &mut Run<'_>,
+    args: &CheckArgs,
+    asked: LaunchRequest,
+) -> (Vec<File>, Option<LaunchRun>) {
+    let options = source::Options {
+        launches: Vec::new(),
+        ..run.sources.clone()
+    };
+    let request = load::Request {
+        options: if asked.if_large {
+            &run.sources
+        } else {
+            &options
+        },
+        ..run.request(&args.paths)
+    };
+    let loaded = load::load_as(request, |name, bytes, options| {
+        FileReading::new(name, bytes, options, asked.if_large)
+    });
+    let files = run.loaded(loaded);
+    if asked.if_large && !files.iter().all(|file| file.contents.is_large()) {
+        return (exact(run, files), None);
+    }
+    let timeout = args.question.timeout.and_then(|t| t.0);
+    let mut launches = LaunchRun {
+        launch: asked.launch,
+        time: timeout.unwrap_or(Limits::default().answer),
+        forms: BTreeMap::new(),
+    };
+    let files = files.into_iter().filter_map(|file| {
+        let FileReading { kernels, .. } = file.contents;
+        match kernels {
+            Ok(FileKernels { kernels, warnings }) => {
+                run.complain(&warnings);
+                let tests = launches.take(&file.path, kernels);
+                Some(File {
+                    path: file.path,
+                    below: file.below,
+                    tests,
+                })
             }
-            files.push(File {
-                path: found.path,
-                below: found.below,
-                tests,
-            });
+            Err(diagnostics) => {
+                run.complain(&diagnostics);
+                None
+            }
         }
-        (files, diagnostics)
+    });
+    let files = files.collect();
+    (files, Some(launches))
+}
+
+/// The tests of files for the exact engines.
+fn exact(run: &mut Run<'_>, files: Vec<FileContents<FileReading>>) -> Vec<File> {
+    let files = files.into_iter().filter_map(|file| {
+        match file.contents.tests.unwrap_or_else(|| Err(Vec::new())) {
+            Ok(TestFile { tests, warnings }) => {
+                run.complain(&warnings);
+                Some(File {
+                    path: file.path,
+                    below: file.below,
+                    tests,
+                })
+            }
+            Err(diagnostics) => {
+                run.complain(&diagnostics);
+                None
+            }
+        }
+    });
+    files.collect()
+}
+
+impl LaunchRun {
+    /// Keeps the forms of the kernels of a file; returns their tests.
+    fn take(&mut self, path: &str, kernels: Vec<FileKernel>) -> Vec<LitmusTest> {
+        let mut tests = Vec::new();
+        for FileKernel { form, source } in kernels {
+            let test = source.unwrap_or_else(|| form.test.clone());
+            let key = (path.to_owned(), test.name.clone());
+            self.forms.insert(key, form);
+            tests.push(test);
+        }
+        tests
     }
 
     /// The questions about a kernel. An expectation is about the launch of its test.
@@ -170,28 +224,18 @@ fn of_another_model(unit: &Unit<'_>) -> Answer {
     Answer::new(Verdict::Undecided(Reason::NotProved(why)), PARAMETRIC)
 }
 
-/// Whether the questions are about races and barriers alone, of kernels in TOML that have too many
-/// threads for the exact engines.
-fn is_too_large(args: &CheckArgs) -> bool {
+/// Whether the questions are about races and barriers alone, under no model that is named.
+fn is_of_launches(args: &CheckArgs) -> bool {
     let mut properties = args.property.iter();
-    let asked =
-        !args.property.is_empty() && properties.all(|name| OF_LAUNCHES.contains(&name.as_str()));
-    if !asked || !parametric::solver::is_there() || !args.question.models.is_empty() {
-        return false;
-    }
-    let found = paths::discover_with(&args.paths, &args.question.kernels, &mut Vec::new());
-    fn is_large(form: &Form) -> bool {
-        form.range.count().is_none_or(|n| n > MAX_THREADS as u64)
-    }
-    fn are_large(found: &paths::Found) -> bool {
-        let Some(path) = found.file.as_ref().filter(|path| path.is_file()) else {
-            return false;
-        };
-        let all = file::read(path, file::LARGEST).ok();
-        let all = all.and_then(|bytes| forms(&path.to_string_lossy(), &bytes).ok());
-        all.is_some_and(|all| !all.is_empty() && all.iter().all(is_large))
-    }
-    !found.is_empty() && found.iter().all(are_large)
+    !args.property.is_empty()
+        && properties.all(|name| OF_LAUNCHES.contains(&name.as_str()))
+        && parametric::solver::is_there()
+        && args.question.models.is_empty()
+}
+
+/// Whether a kernel has too many threads for the exact engines.
+fn is_large(form: &Form) -> bool {
+    form.range.count().is_none_or(|n| n > MAX_THREADS as u64)
 }
 
 /// A kernel of a file.
@@ -202,52 +246,84 @@ struct FileKernel {
 }
 
 /// The kernels of a file.
-fn kernels(
+struct FileKernels {
+    kernels: Vec<FileKernel>,
+    warnings: Vec<Diagnostic>,
+}
+
+/// The contents of a file.
+struct FileReading {
+    kernels: Result<FileKernels, Vec<Diagnostic>>,
+    /// Its tests for the exact engines, if a run may need them.
+    tests: Option<Result<TestFile, Vec<Diagnostic>>>,
+}
+
+impl FileReading {
+    /// Reads a file. `if_large`: the kernels of test files only, and the tests of all.
+    fn new(
+        name: &str,
+        bytes: &[u8],
+        options: &source::Options,
+        if_large: bool,
+    ) -> Result<FileReading, Vec<Diagnostic>> {
+        let kind = FileKind::of(name, &String::from_utf8_lossy(bytes));
+        let is_source = options.language.is_some() || matches!(kind, FileKind::Source(_));
+        let kernels = match (is_source, if_large) {
+            (true, true) => Err(Vec::new()),
+            (true, false) => of_source(name, bytes, options),
+            (false, _) => of_tests(name, bytes),
+        };
+        let tests = if_large.then(|| with::read(name, bytes, options));
+        Ok(FileReading { kernels, tests })
+    }
+
+    fn is_large(&self) -> bool {
+        let kernels = self.kernels.as_ref().ok().map(|file| &file.kernels);
+        kernels.is_some_and(|all| !all.is_empty() && all.iter().all(|k| is_large(&k.form)))
+    }
+}
+
+/// The kernels of a test file.
+fn of_tests(name: &str, bytes: &[u8]) -> Result<FileKernels, Vec<Diagnostic>> {
+    let all = forms(name, bytes)?.into_iter();
+    let kernels = all.map(|form| FileKernel { form, source: None });
+    Ok(FileKernels {
+        kernels: kernels.collect(),
+        warnings: Vec::new(),
+    })
+}
+
+/// The kernels of a source file.
+fn of_source(
     name: &str,
     bytes: &[u8],
-    args: &CheckArgs,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Result<Vec<FileKernel>, Vec<Diagnostic>> {
-    let options = source::Options {
-        launches: Vec::new(),
-        ..args.sources.options()
-    };
-    let options = headers::with_options(name.as_ref(), bytes, &options);
-    let kind = FileKind::of(name, &String::from_utf8_lossy(bytes));
-    let is_source = options.language.is_some() || matches!(kind, FileKind::Source(_));
-    if !is_source {
-        let all = forms(name, bytes)?.into_iter();
-        let all = all.map(|form| FileKernel { form, source: None });
-        return Ok(all.collect());
-    }
-    let file = seams::read_file(name, bytes, &options)?;
-    diagnostics.extend(file.warnings);
-    let mut all = Vec::new();
+    options: &source::Options,
+) -> Result<FileKernels, Vec<Diagnostic>> {
+    let file = seams::read_file(name, bytes, options)?;
+    let mut warnings = file.warnings;
+    let mut kernels = Vec::new();
     for test in file.tests {
-        if test
-            .launch
-            .as_ref()
-            .is_some_and(|l| matches!(l.by, LaunchOrigin::Main(_)))
-        {
+        let launch = test.launch.as_ref();
+        if launch.is_some_and(|l| matches!(l.by, LaunchOrigin::Main(_))) {
             let message = format!("`{name}` is a program, which launches its kernels itself");
             let help = "leave `--launch` out: the program is decided as it is";
-            diagnostics.push(Diagnostic::plain("unsupported-program", message).help(help));
+            warnings.push(Diagnostic::plain("unsupported-program", message).help(help));
             continue;
         }
         match form::of_source(&test) {
-            Ok(Some(form)) => all.push(FileKernel {
+            Ok(Some(form)) => kernels.push(FileKernel {
                 form,
                 source: Some(test),
             }),
             Ok(None) => {
                 let message = format!("`{}` is launched with clusters", test.name);
                 let help = "leave `--launch` out: this launch is decided exactly";
-                diagnostics.push(Diagnostic::plain("unsupported-cluster", message).help(help));
+                warnings.push(Diagnostic::plain("unsupported-cluster", message).help(help));
             }
-            Err(errors) => diagnostics.extend(errors),
+            Err(errors) => warnings.extend(errors),
         }
     }
-    Ok(all)
+    Ok(FileKernels { kernels, warnings })
 }
 
 /// What is wrong with `--launch` where no solver is there.

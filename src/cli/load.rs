@@ -32,11 +32,19 @@ pub(super) struct Crash {
     pub message: String,
 }
 
-/// The result of reading.
-#[derive(Default)]
-pub(super) struct Loaded {
+/// The contents of one file, in the form that a command asked for.
+pub(super) struct FileContents<T> {
+    /// `path` in result lines.
+    pub path: String,
+    /// Its place below the folder that the search began in.
+    pub below: String,
+    pub contents: T,
+}
+
+/// The result of reading. `F`: a file.
+pub(super) struct Loaded<F = File> {
     /// The files that could be read, in order.
-    pub files: Vec<File>,
+    pub files: Vec<F>,
     /// Errors about the other files, and warnings about these.
     pub diagnostics: Vec<Diagnostic>,
     /// Defects of Fencepost.
@@ -47,27 +55,61 @@ pub(super) struct Loaded {
     pub interrupted: bool,
 }
 
-/// Finds and reads all tests under `arguments`; `options`: how source files are read;
-/// `kernels`: which ones in folders are.
-pub(super) fn load(
-    arguments: &[PathBuf],
-    pool: Pool,
-    options: &Options,
-    kernels: &[PathBuf],
-) -> Loaded {
-    let mut loaded = Loaded::default();
-    let found = paths::discover_with(arguments, kernels, &mut loaded.diagnostics);
-    loaded.inputs = found
-        .iter()
-        .filter_map(|found| found.file.clone())
-        .collect();
-    // The search for files ends early, too.
-    loaded.interrupted = stop::requested().is_some();
-    let mut take = |Found { path, below, .. }: Found, outcome: FileResult| match outcome {
-        FileResult::Tests(Tests { tests, warnings }) => {
-            loaded.diagnostics.extend(warnings);
-            loaded.files.push(File { path, below, tests });
-        }
+/// The files that a command names, and how they are read.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub arguments: &'a [PathBuf],
+    pub pool: Pool,
+    /// How source files are read.
+    pub options: &'a Options,
+    /// The kernels in folders that are read.
+    pub kernels: &'a [PathBuf],
+}
+
+/// Finds and reads all tests of a request.
+pub(super) fn load(request: Request<'_>) -> Loaded {
+    let loaded = load_as(request, with::read);
+    let mut diagnostics = loaded.diagnostics;
+    let mut files = Vec::new();
+    for file in loaded.files {
+        let Tests { tests, warnings } = file.contents;
+        diagnostics.extend(warnings);
+        files.push(File {
+            path: file.path,
+            below: file.below,
+            tests,
+        });
+    }
+    Loaded {
+        files,
+        diagnostics,
+        crashes: loaded.crashes,
+        inputs: loaded.inputs,
+        interrupted: loaded.interrupted,
+    }
+}
+
+/// Finds all files of a request. `reader` reads each from its name and its bytes.
+pub(super) fn load_as<T: Send>(
+    request: Request<'_>,
+    reader: impl Fn(&str, &[u8], &Options) -> Result<T, Vec<Diagnostic>> + Sync,
+) -> Loaded<FileContents<T>> {
+    let mut diagnostics = Vec::new();
+    let found = paths::discover_with(request.arguments, request.kernels, &mut diagnostics);
+    let mut loaded = Loaded {
+        files: Vec::new(),
+        diagnostics,
+        crashes: Vec::new(),
+        inputs: found.iter().filter_map(|f| f.file.clone()).collect(),
+        // The search for files ends early, too.
+        interrupted: stop::requested().is_some(),
+    };
+    let mut take = |Found { path, below, .. }: Found, outcome: FileResult<T>| match outcome {
+        FileResult::Contents(contents) => loaded.files.push(FileContents {
+            path,
+            below,
+            contents,
+        }),
         FileResult::Invalid(diagnostics) => loaded.diagnostics.extend(diagnostics),
         FileResult::Crashed(bytes, message) => loaded.crashes.push(Crash {
             path,
@@ -81,12 +123,12 @@ pub(super) fn load(
     if let [only] = found.as_slice()
         && only.file.as_ref().is_some_and(|file| file.is_file())
     {
-        take(only.clone(), read(only, options));
+        take(only.clone(), read(only, request.options, &reader));
         return loaded;
     }
-    pool.in_order(
+    request.pool.in_order(
         &found,
-        |found| (found.clone(), read(found, options)),
+        |found| (found.clone(), read(found, request.options, &reader)),
         |event| {
             let Event::Result((found, outcome)) = event else {
                 // A reader waits for standard input.
@@ -100,14 +142,18 @@ pub(super) fn load(
 }
 
 /// The result of one file.
-enum FileResult {
-    Tests(Tests),
+enum FileResult<T> {
+    Contents(T),
     Invalid(Vec<Diagnostic>),
     Crashed(Vec<u8>, String),
     Interrupted,
 }
 
-fn read(found: &Found, options: &Options) -> FileResult {
+fn read<T>(
+    found: &Found,
+    options: &Options,
+    reader: impl Fn(&str, &[u8], &Options) -> Result<T, Vec<Diagnostic>>,
+) -> FileResult<T> {
     if stop::requested().is_some() {
         return FileResult::Interrupted;
     }
@@ -115,11 +161,11 @@ fn read(found: &Found, options: &Options) -> FileResult {
         Some(file) => file.to_string_lossy().into_owned(),
         None => "<stdin>".to_owned(),
     };
-    let read = match &found.file {
+    let bytes = match &found.file {
         Some(path) => file::read(path, file::LARGEST),
         None => file::take(io::stdin(), file::LARGEST),
     };
-    let bytes = match read {
+    let bytes = match bytes {
         Ok(bytes) => bytes,
         Err(error) => return FileResult::Invalid(vec![paths::unreadable(name.as_ref(), &error)]),
     };
@@ -127,8 +173,8 @@ fn read(found: &Found, options: &Options) -> FileResult {
         Some(path) => headers::with_options(path, &bytes, options),
         None => options.clone(),
     };
-    match panics::catch(|| with::read(&name, &bytes, options)) {
-        Ok(Ok(tests)) => FileResult::Tests(tests),
+    match panics::catch(|| reader(&name, &bytes, options)) {
+        Ok(Ok(contents)) => FileResult::Contents(contents),
         Ok(Err(diagnostics)) => FileResult::Invalid(diagnostics),
         Err(message) => FileResult::Crashed(bytes, message),
     }

@@ -109,27 +109,36 @@ impl<'a> Run<'a> {
 
     /// Reads the tests under `paths`, and reports the faults of the others.
     pub(super) fn load(&mut self, paths: &[PathBuf]) -> Vec<File> {
-        let Loaded {
-            files,
-            diagnostics,
-            crashes,
-            inputs,
-            interrupted,
-        } = load::load(paths, self.pool, &self.sources, &self.args.kernels);
-        self.complain(&diagnostics);
-        self.inputs.extend(inputs);
-        if interrupted {
+        let loaded = load::load(self.request(paths));
+        self.loaded(loaded)
+    }
+
+    /// The reading of the files under `paths`, with the options of the run.
+    pub(super) fn request<'r>(&'r self, paths: &'r [PathBuf]) -> load::Request<'r> {
+        load::Request {
+            arguments: paths,
+            pool: self.pool,
+            options: &self.sources,
+            kernels: &self.args.kernels,
+        }
+    }
+
+    /// Reports the faults of a reading; returns its files.
+    pub(super) fn loaded<F>(&mut self, loaded: Loaded<F>) -> Vec<F> {
+        self.complain(&loaded.diagnostics);
+        self.inputs.extend(loaded.inputs);
+        if loaded.interrupted {
             // Reports on a part of the files would look complete.
             let text = "interrupted before all tests were read: the unread tests have no answer";
             self.complain(&[Diagnostic::plain("interrupted", text).help("run it again")]);
         }
-        for crash in crashes {
+        for crash in loaded.crashes {
             self.summary.defects += 1;
             let defect = defect::record_crash(&crash, &self.settings.repro_dir);
             self.told.push(defect::diagnostic(&defect));
             self.defect(&defect);
         }
-        files
+        loaded.files
     }
 
     /// Plans the questions, and reports faults and skipped tests.

@@ -237,6 +237,39 @@ fn launches_of_source_files_can_be_left_open() {
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
 }
 
+/// Standard input is read like a file, with both kinds of requests.
+#[test]
+fn kernels_of_standard_input_are_decided_for_every_launch() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let piped = |text: &str, arguments: &[&str]| -> Said {
+        let path = folder.path().join("in");
+        std::fs::write(&path, text).expect("written");
+        let file = std::fs::File::open(&path).expect("there");
+        let arguments = [&["check", "-", "--property", "race"], arguments].concat();
+        let mut command = super::command(folder.path(), &arguments);
+        command.stdin(file).output().expect("it runs").into()
+    };
+    let said = piped(REDUCTION, &["--language", "cuda", "--launch", "any"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let large = "name = \"big\"\ndialect = \"cuda\"\nmemory = { a = 0 }\n[kernel]\n\
+                 grid = 65536\nblock = 1024\ncode = \"a = 1;\"\n";
+    let said = piped(large, &[]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    // Beside a small test, the questions stay with the exact engines.
+    std::fs::write(
+        folder.path().join("small.toml"),
+        large.replace("1024", "1").replace("65536", "2"),
+    )
+    .expect("written");
+    let said = piped(large, &["small.toml"]);
+    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    assert!(
+        said.err.contains("threads") && said.out.contains("small.toml"),
+        "{}",
+        said.err
+    );
+}
+
 /// Answers about every launch go the way of all answers: selections, formats, exit codes.
 #[test]
 fn questions_about_every_launch_are_selected_and_reported_like_others() {
