@@ -14,11 +14,11 @@
 
 use super::calls::{Bits, Does, GNU_ORDERS, In, ONE, PAIR, Role, Row, THREE, TWO, Vocabulary};
 use super::groups::Vote;
-use super::integer::Computed;
+use super::integer::{Computed, PartOp};
 use super::lanes::Handed;
 use crate::isa::ptx::ShuffleMode;
 use program::words::Order;
-use program::{BinOp, Scope, Ty};
+use program::{BinOp, CmpOp, Scope, Ty};
 
 const fn row(name: &'static str, does: Does, args: &'static [Role]) -> Row {
     Row {
@@ -38,6 +38,10 @@ const fn hand(handed: Handed) -> Does {
 /// An integer function of CUDA's math library.
 const fn integer(name: &'static str, does: Computed, ty: Ty, args: &'static [Role]) -> Row {
     row(name, Does::Computes(does, Some(ty)), args)
+}
+
+const fn parts(name: &'static str, does: PartOp, width: u8) -> Row {
+    integer(name, Computed::Parts(does, width), Ty::U32, TWO)
 }
 
 const fn nv(name: &'static str, does: Does, args: &'static [Role]) -> Row {
@@ -290,6 +294,42 @@ pub(super) const FUNCTIONS: &[Row] = &[
     integer("__umul24", Computed::Low, Ty::U32, TWO),
     integer("__mulhi", Computed::Upper, Ty::S32, TWO),
     integer("__umulhi", Computed::Upper, Ty::U32, TWO),
+    integer("__mul64hi", Computed::Upper, Ty::WORD, TWO),
+    integer("__umul64hi", Computed::Upper, Ty::U64, TWO),
+    integer("__byte_perm", Computed::Permute, Ty::U32, THREE),
+    row("__dp4a", Does::Computes(Computed::Dot, None), THREE),
+    parts("__vadd2", PartOp::Plain(BinOp::Add), 16),
+    parts("__vsub2", PartOp::Plain(BinOp::Sub), 16),
+    parts("__vminu2", PartOp::Plain(BinOp::Min), 16),
+    parts("__vmaxu2", PartOp::Plain(BinOp::Max), 16),
+    parts("__vmins2", PartOp::Signed(BinOp::Min), 16),
+    parts("__vmaxs2", PartOp::Signed(BinOp::Max), 16),
+    parts("__vcmpeq2", PartOp::Compare(CmpOp::Eq), 16),
+    parts("__vcmpne2", PartOp::Compare(CmpOp::Ne), 16),
+    parts("__vcmpgtu2", PartOp::Compare(CmpOp::Gt), 16),
+    parts("__vcmpgeu2", PartOp::Compare(CmpOp::Ge), 16),
+    parts("__vcmpltu2", PartOp::Compare(CmpOp::Lt), 16),
+    parts("__vcmpleu2", PartOp::Compare(CmpOp::Le), 16),
+    parts("__vcmpgts2", PartOp::CompareSigned(CmpOp::Gt), 16),
+    parts("__vcmpges2", PartOp::CompareSigned(CmpOp::Ge), 16),
+    parts("__vcmplts2", PartOp::CompareSigned(CmpOp::Lt), 16),
+    parts("__vcmples2", PartOp::CompareSigned(CmpOp::Le), 16),
+    parts("__vadd4", PartOp::Plain(BinOp::Add), 8),
+    parts("__vsub4", PartOp::Plain(BinOp::Sub), 8),
+    parts("__vminu4", PartOp::Plain(BinOp::Min), 8),
+    parts("__vmaxu4", PartOp::Plain(BinOp::Max), 8),
+    parts("__vmins4", PartOp::Signed(BinOp::Min), 8),
+    parts("__vmaxs4", PartOp::Signed(BinOp::Max), 8),
+    parts("__vcmpeq4", PartOp::Compare(CmpOp::Eq), 8),
+    parts("__vcmpne4", PartOp::Compare(CmpOp::Ne), 8),
+    parts("__vcmpgtu4", PartOp::Compare(CmpOp::Gt), 8),
+    parts("__vcmpgeu4", PartOp::Compare(CmpOp::Ge), 8),
+    parts("__vcmpltu4", PartOp::Compare(CmpOp::Lt), 8),
+    parts("__vcmpleu4", PartOp::Compare(CmpOp::Le), 8),
+    parts("__vcmpgts4", PartOp::CompareSigned(CmpOp::Gt), 8),
+    parts("__vcmpges4", PartOp::CompareSigned(CmpOp::Ge), 8),
+    parts("__vcmplts4", PartOp::CompareSigned(CmpOp::Lt), 8),
+    parts("__vcmples4", PartOp::CompareSigned(CmpOp::Le), 8),
     integer("__sad", Computed::DistanceAnd, Ty::S32, THREE),
     integer("__usad", Computed::DistanceAnd, Ty::U32, THREE),
     integer("__hadd", Computed::HalfSum(false), Ty::S32, TWO),
@@ -336,6 +376,9 @@ pub(super) const FUNCTIONS: &[Row] = &[
     row("this_thread::yield", Does::Nothing, &[]),
     // `printf` writes to a buffer that no program can read (CUDA Programming Guide, Formatted
     // Output).
+    // No program here has signal handlers, and such a fence orders nothing else (ISO C++,
+    // atomics.fences).
+    row("atomic_signal_fence", Does::Nothing, &[Role::Order]),
     row("printf", Does::Nothing, &[Role::Printed]),
     row("assert", Does::Abort, &[Role::Val]),
     row("__trap", Does::Abort, &[]),

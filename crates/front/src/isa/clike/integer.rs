@@ -46,6 +46,25 @@ pub(super) enum Computed {
         left: bool,
         clamped: bool,
     },
+    /// Four bytes of two words, by the lower three bits of each half byte of the third operand.
+    Permute,
+    /// An operation on each part of a word, of so many bits.
+    Parts(PartOp, u8),
+    /// The sum of the products of the four bytes, plus a third operand.
+    Dot,
+}
+
+/// An operation on parts of words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartOp {
+    /// The lowest bits of the result of an operation.
+    Plain(BinOp),
+    /// The same of signed parts.
+    Signed(BinOp),
+    /// All ones where the comparison holds.
+    Compare(CmpOp),
+    /// The same of signed parts.
+    CompareSigned(CmpOp),
 }
 
 fn bin(op: BinOp, ty: Ty, a: &Expr, b: &Expr) -> Expr {
@@ -82,6 +101,9 @@ fn distance(ty: Ty, a: &Expr, b: &Expr) -> Expr {
 
 /// The upper half of a product.
 fn upper(ty: Ty, a: &Expr, b: &Expr) -> Expr {
+    if ty.bits == 64 {
+        return upper_of_words(ty, a, b);
+    }
     let wide = Ty { bits: 64, ..ty };
     let product = bin(BinOp::Mul, wide, a, b);
     let half = bin(BinOp::Shr, wide, &product, &n(i64::from(ty.bits)));
@@ -182,9 +204,110 @@ impl Computed {
                 };
                 funnelled(ty, &a, &b, &by, left)
             }
+            Computed::Permute => permuted(&a, &b, &c),
+            Computed::Parts(does, width) => on_parts(does, width, &a, &b),
+            Computed::Dot => {
+                let byte = Ty { bits: 8, ..ty };
+                let product = |at: i64| {
+                    let [a, b] = [&a, &b].map(|word| part(word, at * 8, byte));
+                    let [a, b] = [a, b].map(|part| Expr::Cast(ty, part.into()));
+                    bin(Mul, ty, &a, &b)
+                };
+                (0..4).fold(c.clone(), |sum, at| bin(Add, ty, &sum, &product(at)))
+            }
         };
         (value, ty)
     }
+}
+
+/// The upper half of a product of 128 bits: of the products of halves, with their carries.
+fn upper_of_words(ty: Ty, a: &Expr, b: &Expr) -> Expr {
+    use BinOp::{Add, And, Mul, Shr, Sub};
+    let of = Ty::U64;
+    let low = |word: &Expr| bin(And, of, word, &n(0xffff_ffff));
+    let high = |word: &Expr| bin(Shr, of, word, &n(32));
+    let cross = bin(
+        Add,
+        of,
+        &bin(Mul, of, &high(a), &low(b)),
+        &high(&bin(Mul, of, &low(a), &low(b))),
+    );
+    let middle = bin(Add, of, &bin(Mul, of, &low(a), &high(b)), &low(&cross));
+    let product = bin(Mul, of, &high(a), &high(b));
+    let upper = bin(
+        Add,
+        of,
+        &bin(Add, of, &product, &high(&cross)),
+        &high(&middle),
+    );
+    if !ty.signed {
+        return upper;
+    }
+    let lost = |a: &Expr, b: &Expr| select(cmp(CmpOp::Lt, ty, a, &n(0)), b.clone(), n(0));
+    let upper = bin(Sub, of, &bin(Sub, of, &upper, &lost(a, b)), &lost(b, a));
+    Expr::Cast(ty, upper.into())
+}
+
+/// The part of a word that begins at a bit.
+fn part(word: &Expr, from: i64, of: Ty) -> Expr {
+    let shifted = bin(
+        BinOp::Shr,
+        Ty::U32,
+        &unsigned_word(word),
+        &Expr::Const(from),
+    );
+    Expr::Cast(of, shifted.into())
+}
+
+fn unsigned_word(word: &Expr) -> Expr {
+    Expr::Cast(Ty::U32, word.clone().into())
+}
+
+/// The bytes of two joined words in another order (CUDA Math API, `__byte_perm`).
+fn permuted(a: &Expr, b: &Expr, selector: &Expr) -> Expr {
+    use BinOp::{And, Or, Shl, Shr};
+    let high = bin(Shl, Ty::U64, &unsigned_word(b), &n(32));
+    let joined = bin(Or, Ty::U64, &high, &unsigned_word(a));
+    let byte = |at: i64| {
+        let index = bin(
+            And,
+            Ty::U32,
+            &bin(Shr, Ty::U32, selector, &n(4 * at)),
+            &n(7),
+        );
+        let shift = bin(Shl, Ty::U32, &index, &n(3));
+        let byte = bin(And, Ty::U64, &bin(Shr, Ty::U64, &joined, &shift), &n(255));
+        bin(Shl, Ty::U64, &byte, &n(8 * at))
+    };
+    let all = (0..4).fold(n(0), |all, at| bin(Or, Ty::U64, &all, &byte(at)));
+    Expr::Cast(Ty::U32, all.into())
+}
+
+/// An operation on each part of two words (CUDA Math API, *SIMD Intrinsics*).
+fn on_parts(does: PartOp, width: u8, a: &Expr, b: &Expr) -> Expr {
+    let (signed, mask) = match does {
+        PartOp::Plain(_) | PartOp::Compare(_) => (false, (1 << width) - 1),
+        PartOp::Signed(_) | PartOp::CompareSigned(_) => (true, (1 << width) - 1),
+    };
+    let of = Ty {
+        bits: width,
+        signed,
+    };
+    let result = |from: i64| {
+        let [a, b] = [a, b].map(|word| part(word, from, of));
+        let value = match does {
+            PartOp::Plain(op) | PartOp::Signed(op) => bin(op, of, &a, &b),
+            PartOp::Compare(op) | PartOp::CompareSigned(op) => {
+                select(cmp(op, of, &a, &b), Expr::Const(mask), Expr::Const(0))
+            }
+        };
+        let value = bin(BinOp::And, Ty::U32, &value, &Expr::Const(mask));
+        bin(BinOp::Shl, Ty::U32, &value, &Expr::Const(from))
+    };
+    let starts = (0..32).step_by(usize::from(width));
+    starts.fold(Expr::Const(0), |all, from| {
+        bin(BinOp::Or, Ty::U32, &all, &result(from))
+    })
 }
 
 #[cfg(test)]
@@ -234,7 +357,6 @@ mod tests {
             Computed::HalfSum(up) => (a + b + i128::from(up)) >> 1,
             Computed::Saturated(BinOp::Add) => (a + b).clamp(least, most),
             Computed::Saturated(_) => (a - b).clamp(least, most),
-            Computed::Upper | Computed::UpperAnd if bits > 32 => return None,
             Computed::Upper => upper(a, b),
             Computed::UpperAnd => upper(a, b) + c,
             Computed::Low | Computed::LowAnd if bits != 32 => return None,
@@ -246,7 +368,60 @@ mod tests {
                 let by = if clamped { c.min(32) } else { c & 31 } as u32;
                 joined(if left { 32 - by } else { by }) as i128
             }
+            Computed::Permute | Computed::Parts(..) if bits != 32 || ty.signed => return None,
+            Computed::Permute => {
+                let bytes = [(a as u32).to_le_bytes(), (b as u32).to_le_bytes()].concat();
+                let byte = |at: u32| bytes[(c as u32 >> (4 * at)) as usize & 7];
+                i128::from(u32::from_le_bytes([0, 1, 2, 3].map(byte)))
+            }
+            Computed::Parts(op, width) => {
+                let all = (0..32).step_by(usize::from(width));
+                let mask = (1i128 << width) - 1;
+                all.fold(0, |all, from| {
+                    let value = exact_part(op, width, [(a >> from) & mask, (b >> from) & mask]);
+                    all | (value & mask) << from
+                })
+            }
+            Computed::Dot if bits != 32 => return None,
+            Computed::Dot => {
+                let byte = |n: i128, at: usize| match (n as u32).to_le_bytes()[at] {
+                    byte if signed => i128::from(byte as i8),
+                    byte => i128::from(byte),
+                };
+                (0..4).map(|at| byte(a, at) * byte(b, at)).sum::<i128>() + c
+            }
         })
+    }
+
+    /// The result for two parts.
+    fn exact_part(op: PartOp, width: u8, parts: [i128; 2]) -> i128 {
+        let signed = parts.map(|n| {
+            let sign = 1 << (width - 1);
+            (n ^ sign) - sign
+        });
+        let (does, [a, b]) = match op {
+            PartOp::Plain(_) | PartOp::Compare(_) => (op, parts),
+            PartOp::Signed(_) | PartOp::CompareSigned(_) => (op, signed),
+        };
+        let holds = match does {
+            PartOp::Plain(op) | PartOp::Signed(op) => {
+                return match op {
+                    BinOp::Add => a + b,
+                    BinOp::Sub => a - b,
+                    BinOp::Min => a.min(b),
+                    _ => a.max(b),
+                };
+            }
+            PartOp::Compare(op) | PartOp::CompareSigned(op) => match op {
+                CmpOp::Eq => a == b,
+                CmpOp::Ne => a != b,
+                CmpOp::Lt => a < b,
+                CmpOp::Le => a <= b,
+                CmpOp::Gt => a > b,
+                CmpOp::Ge => a >= b,
+            },
+        };
+        if holds { -1 } else { 0 }
     }
 
     #[test]
@@ -267,6 +442,15 @@ mod tests {
             Computed::Low,
             Computed::LowAnd,
             Computed::BitSelect,
+            Computed::Permute,
+            Computed::Parts(PartOp::Plain(BinOp::Add), 8),
+            Computed::Parts(PartOp::Plain(BinOp::Sub), 16),
+            Computed::Parts(PartOp::Signed(BinOp::Min), 8),
+            Computed::Parts(PartOp::Plain(BinOp::Max), 8),
+            Computed::Parts(PartOp::Compare(CmpOp::Eq), 8),
+            Computed::Parts(PartOp::CompareSigned(CmpOp::Gt), 16),
+            Computed::Parts(PartOp::Compare(CmpOp::Gt), 8),
+            Computed::Dot,
             Computed::Funnel {
                 left: true,
                 clamped: false,

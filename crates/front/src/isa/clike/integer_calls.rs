@@ -57,9 +57,8 @@ impl Lowering<'_, '_> {
                 return None;
             }
         };
-        let product = matches!(does, Computed::Upper | Computed::UpperAnd);
         let low = matches!(does, Computed::Low | Computed::LowAnd);
-        if (product && ty.bits > 32) || (low && ty.bits != 32) {
+        if low && ty.bits != 32 {
             let name = Type::Int(ty).name();
             self.error(
                 "unsupported",

@@ -502,8 +502,6 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "other readings of vectors and of floating-point numbers",
         "convert the components one by one",
     ),
-    ("__mul64hi", "products of 128 bits", "write out the halves"),
-    ("__umul64hi", "products of 128 bits", "write out the halves"),
     (
         "mad_sat",
         "sums of products that keep to their type",
@@ -514,11 +512,6 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "shuffle",
         "vectors of what lies in a row",
         "name the components",
-    ),
-    (
-        "__byte_perm",
-        "permutations of bytes",
-        "write out the shifts",
     ),
     ("__double", "floating-point numbers", "use integers"),
     ("__float", "floating-point numbers", "use integers"),
@@ -575,11 +568,6 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "__builtin_c",
         "counts that are undefined for 0",
         "use `__builtin_popcount`, or `__clz` in CUDA C++",
-    ),
-    (
-        "atomic_signal_fence",
-        "fences between a thread and its signal handlers",
-        "leave it out: it orders no threads",
     ),
     (
         "thrd_",
