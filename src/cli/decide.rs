@@ -573,7 +573,7 @@ fn is_cut_short() -> bool {
 fn time_of(ask: &Ask, settings: &Settings) -> Option<Duration> {
     let kept = |limit: Duration| match ask {
         Ask::Race | Ask::Undefined | Ask::Misuse | Ask::Liveness(_) => limit / 8,
-        Ask::Reachability { .. } | Ask::Divergence => Duration::ZERO,
+        Ask::Reachability { .. } | Ask::Divergence | Ask::Lifetime => Duration::ZERO,
     };
     settings.limits.timeout.map(|limit| limit - kept(limit))
 }
@@ -608,7 +608,7 @@ fn try_runs(
             TestEffect::Undefined,
         )),
         Ask::Liveness(_) => Some(hanging_run(unit, answer, left)),
-        Ask::Reachability { .. } | Ask::Divergence => None,
+        Ask::Reachability { .. } | Ask::Divergence | Ask::Lifetime => None,
     });
     let more = format!("fencepost run {} --runs 1000", unit.path);
     let smaller = if is_large {

@@ -103,7 +103,12 @@ pub(super) fn told(
         (Property::Race, Verdict::Racy) => kernel.races(answer),
         (Property::Undefined, Verdict::Undefined) | (Property::Divergence, Verdict::Divergent) => {
             let fault = answer.fault.iter().filter(|fault| !fault.race);
+            let fault = fault.filter(|fault| !fault.lifetime);
             fault.map(|fault| kernel.misuse(fault)).collect()
+        }
+        (Property::Lifetime, Verdict::Misused) => {
+            let fault = answer.fault.iter();
+            fault.map(|fault| kernel.late_use(fault)).collect()
         }
         (Property::Liveness(_), Verdict::Hangs) => kernel.hang(answer).into_iter().collect(),
         (Property::Race, Verdict::Undecided(Reason::Astray(Some(place)))) => {
@@ -492,6 +497,65 @@ impl Told<'_> {
         fault.why.iter().fold(d, |d, why| d.note(why.clone()))
     }
 
+    /// A use of something behind its end: the place of the use, and that of the end.
+    fn late_use(&self, fault: &Fault) -> Diagnostic {
+        let kernel = &self.launch.kernel;
+        let events = &fault.events;
+        let spans: Vec<Span> = events.iter().map(|event| self.span(event)).collect();
+        let host = self.test.program.host.as_deref();
+        let marked = host.iter().flat_map(|host| &host.late_uses);
+        let mut marked = marked.filter(|late| spans.len() == 1 && late.used == spans[0]);
+        if let Some(late) = marked.next() {
+            let object = &late.object;
+            if object.starts_with("the thread") {
+                let message = format!("`{kernel}`: {object} is never joined");
+                return Diagnostic::error("lifetime", &self.test.file, late.used, message)
+                    .label("started here")
+                    .note(
+                        "the destructor of a `std::thread` that was not joined ends the program \
+                         (ISO C++, thread.thread.destr)",
+                    )
+                    .help("call its `join()` before its scope ends");
+            }
+            let message = format!("`{kernel}`: {object} is used after its end");
+            let d = Diagnostic::error("lifetime", &self.test.file, late.used, message);
+            let d = d.label("used here");
+            let d = match late.ended {
+                Some(ended) => d.also(ended, "its life ends here"),
+                None => d,
+            };
+            let is_opencl = self.test.program.dialect == Dialect::OpenCl;
+            return d
+                .note(rule_of(object, is_opencl))
+                .help("end its life behind its last use");
+        }
+        let object = fault.object.clone().unwrap_or_else(|| "memory".to_owned());
+        let message = format!("`{kernel}`: `{object}` is used after its end");
+        let (Some(end), Some(used)) = (events.first(), events.last()) else {
+            return Diagnostic::error("lifetime", &self.test.file, self.launch.span, message);
+        };
+        let (ended, at) = (self.span(end), self.span(used));
+        let by = |event: &FaultEvent| {
+            let thread = event.event.thread.map(|thread| self.coordinates(thread));
+            thread.map_or(event.event.who().to_string(), |name| {
+                name.trim_end_matches(',').to_owned()
+            })
+        };
+        let d = Diagnostic::error("lifetime", &self.test.file, at, message);
+        let d = d.label(format!("{} can access it here", by(used)));
+        let d = match ended == at {
+            true => d,
+            false => d.also(ended, format!("{} ends its life", by(end))),
+        };
+        let threads = [end.event.thread, used.event.thread];
+        let why = self.agents().and_then(|agents| agents.reason(threads));
+        let d = why.into_iter().fold(d, |d, why| d.note(why));
+        d.note(rule_of(
+            "memory",
+            self.test.program.dialect == Dialect::OpenCl,
+        ))
+    }
+
     /// An access outside of all memory.
     fn outside(&self, place: &Place) -> Diagnostic {
         let kernel = &self.launch.kernel;
@@ -556,6 +620,29 @@ impl Told<'_> {
             .flat_map(|thread| &thread.code);
         let mut same = code.filter(|instr| instr.line.number == line.number);
         same.next().map_or(self.launch.span, |instr| instr.span)
+    }
+}
+
+/// The rule about the end of an object.
+fn rule_of(object: &str, is_opencl: bool) -> &'static str {
+    match (is_opencl, object.split(' ').nth(1).unwrap_or_default()) {
+        (false, "stream") => {
+            "a destroyed stream must not be used (CUDA runtime API, cudaStreamDestroy)"
+        }
+        (false, "event") => {
+            "a destroyed event must not be used (CUDA runtime API, cudaEventDestroy)"
+        }
+        (false, _) => {
+            "memory that was freed must not be accessed (CUDA runtime API, Memory Management)"
+        }
+        (true, "queue") => "a released queue must not be used (OpenCL API, clReleaseCommandQueue)",
+        (true, "event") => {
+            "a released event is not valid (OpenCL API, clReleaseEvent: CL_INVALID_EVENT)"
+        }
+        (true, _) => {
+            "released memory must not be used, and a kernel does not retain its arguments (OpenCL \
+             API, clReleaseMemObject, clSetKernelArg, clSVMFree)"
+        }
     }
 }
 

@@ -321,6 +321,7 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
     let question = |ask, expected| Question::new(test, ask, expected);
     let others = expectation.race.is_some()
         || expectation.undefined.is_some()
+        || expectation.lifetime.is_some()
         || !expectation.liveness.is_empty();
     if all || expectation.reachability.is_some() || !others {
         questions.push(own_condition(test, model));
@@ -337,6 +338,12 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
     } else if all {
         questions.push(question(Ask::Undefined, None));
     }
+    if all && test.program.host.is_some() || expectation.lifetime.is_some() {
+        let expected = expectation
+            .lifetime
+            .map(|misused| if misused { "misused" } else { "proper" });
+        questions.push(question(Ask::Lifetime, expected));
+    }
     for progress in ProgressModel::ALL {
         let expected = expectation.liveness.get(progress.name());
         if all || expected.is_some() {
@@ -349,11 +356,15 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
 
 /// What is asked of a kernel of a source file, where nothing else is said: whether it races,
 /// whether anything else in it is undefined, such as a barrier that some threads miss, and whether
-/// it ends.
+/// it ends. Of a whole program also whether it uses something after its end.
 pub(super) fn of_kernel(test: &LitmusTest) -> Vec<Question> {
-    [Ask::Race, Ask::Misuse, Ask::Liveness(ProgressModel::Fair)]
+    let lifetime = test.program.host.as_ref().map(|_| Ask::Lifetime);
+    [Ask::Race, Ask::Misuse]
+        .into_iter()
+        .chain(lifetime)
+        .chain([Ask::Liveness(ProgressModel::Fair)])
         .map(|ask| Question::new(test, ask, None))
-        .into()
+        .collect()
 }
 
 /// The question whether threads of a block of a kernel can part before a barrier.

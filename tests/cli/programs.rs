@@ -129,9 +129,13 @@ const TWINS: &[(&str, usize, &str, &str)] = &[
     ),
     ("free_pinned", 17, "race", "API synchronization behavior"),
     ("free_heap", 8, "race", "API synchronization behavior"),
-    ("stream_destroyed", 16, "released", "cudaStreamDestroy"),
-    ("event_destroyed", 17, "released", "cudaEventDestroy"),
-    ("use_after_free", 15, "use-after-free", "Memory Management"),
+    ("stream_destroyed", 16, "lifetime", "cudaStreamDestroy"),
+    ("event_destroyed", 17, "lifetime", "cudaEventDestroy"),
+    ("use_after_free", 15, "lifetime", "Memory Management"),
+    ("double_free", 9, "lifetime", "Memory Management"),
+    ("use_after_free_async", 1, "lifetime", "Memory Management"),
+    ("free_beside_thread", 3, "lifetime", "Memory Management"),
+    ("thread_joined", 13, "lifetime", "thread.thread.destr"),
     (
         "double_buffer",
         2,
@@ -241,6 +245,9 @@ const OPENCL_TWINS: &[(&str, usize, &str, &str)] = &[
         "race",
         "clCreateCommandQueueWithProperties",
     ),
+    ("release_memory", 17, "lifetime", "clReleaseMemObject"),
+    ("release_queue", 18, "lifetime", "clReleaseCommandQueue"),
+    ("release_event", 19, "lifetime", "clReleaseEvent"),
 ];
 
 fn programs() -> PathBuf {
@@ -281,6 +288,11 @@ fn twins(all: &[(&str, usize, &str, &str)], ending: &str) {
             right
                 .out
                 .contains("1 race-free; no barrier divergence, no hang"),
+            "{name}: {}",
+            right.out
+        );
+        assert!(
+            right.out.contains("nothing used after its end"),
             "{name}: {}",
             right.out
         );

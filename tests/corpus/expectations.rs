@@ -230,7 +230,7 @@ fn engines(number: usize) -> impl Iterator<Item = Engine> {
 }
 
 fn expects_nothing(e: &Expectation) -> bool {
-    e.reachability.is_none() && e.race.is_none() && e.undefined.is_none() && e.liveness.is_empty()
+    e.answers() == 0
 }
 
 fn is_small(test: &LitmusTest) -> bool {
@@ -304,6 +304,18 @@ fn decide(
                 &Verdict::Undefined
             } else {
                 &Verdict::Defined
+            },
+        )?;
+    }
+    if let Some(misused) = expectation.lifetime {
+        let answer = session.lifetime();
+        let answer = answer.ok_or("the model knows no lifetimes")?;
+        compare(
+            &answer,
+            if misused {
+                &Verdict::Misused
+            } else {
+                &Verdict::Proper
             },
         )?;
     }

@@ -181,6 +181,7 @@ fn says(model: &Model, test: &LitmusTest) -> BTreeSet<u64> {
         &[
             TestEffect::Race,
             TestEffect::Undefined,
+            TestEffect::Lifetime,
             TestEffect::ImplementationDefined,
         ],
     )
@@ -219,6 +220,13 @@ fn fails(case: &Case, model: &Model) -> bool {
             Verdict::Defined
         }
     };
+    let lifetime = |misused: bool| {
+        if misused {
+            Verdict::Misused
+        } else {
+            Verdict::Proper
+        }
+    };
     expected
         .reachability
         .is_some_and(|expected| reaches(&[], expected))
@@ -234,6 +242,9 @@ fn fails(case: &Case, model: &Model) -> bool {
             let answer = session.undefined().or_else(|| session.never_undefined());
             differs(answer, undefined(is_undefined))
         })
+        || expected
+            .lifetime
+            .is_some_and(|misused| differs(session(&[]).lifetime(), lifetime(misused)))
 }
 
 /// The result for a clause.

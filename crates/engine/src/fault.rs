@@ -45,6 +45,7 @@ pub fn describe(
         .map(|p| p.0)
         .collect();
     let found = first_marked(model, replayed, model.flags[flag].node, spared);
+    let outlived = outlived(model);
     let flag = model.flags[flag].name.clone();
     let execution_shown = Some(witness::describe(facts, execution, replayed));
     let Some((node, name, events)) = found else {
@@ -53,6 +54,7 @@ pub fn describe(
             relation: flag.clone(),
             flag,
             race: false,
+            lifetime: false,
             place: None,
             object: None,
             events: Vec::new(),
@@ -87,6 +89,10 @@ pub fn describe(
     if races.contains(&node) {
         why.extend(apart_in_time(facts, &events));
     }
+    let is_late = events.iter().any(|&e| {
+        let event = &facts.sk.events[e];
+        event.tags.has(Tag::Ends) && !event.kind.accesses()
+    });
     let events = events
         .iter()
         .map(|&e| fault_event(facts, execution, e, witness::position(facts, execution, e)))
@@ -95,6 +101,7 @@ pub fn describe(
         relation: name.unwrap_or_else(|| flag.clone()),
         flag,
         race: races.contains(&node),
+        lifetime: outlived.contains(&node) || is_late,
         place,
         object,
         events,
@@ -238,6 +245,14 @@ fn met(facts: &Facts<'_>, execution: &Execution, events: &[usize]) -> Option<Str
         sk.memory.cell(cell).name,
         sk.memory.show_in(&sk.program, cell, value)
     ))
+}
+
+/// The relations that mean a use after an end.
+fn outlived(model: &Model) -> Vec<NodeId> {
+    let flags = model.flags.iter();
+    let flags = flags.filter(|flag| flag.effect == TestEffect::Lifetime);
+    let nodes = flags.flat_map(|flag| parts(model, flag.node));
+    nodes.map(|part| part.0).collect()
 }
 
 /// Whether a race is undefined behaviour under a model, whatever the values.

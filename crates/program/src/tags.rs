@@ -150,6 +150,11 @@ tags! {
     Local "LOCAL" (Several, Built) "OpenCL: fences of local memory; accesses to it";
     Map "MAP" (Several, Built) "OpenCL: accesses of a command that maps memory to the host";
     Unmap "UNMAP" (Several, Built) "OpenCL: accesses of a command that ends a mapping";
+    Begins "BEGINS" (Several, Built)
+        "host programs: a write that begins the life of the memory that it writes";
+    Ends "ENDS" (Several, Built)
+        "host programs: a write that ends the life of the memory that it writes; the use of a \
+         stream, queue, event or allocation whose life has ended";
     Capped "CAPPED" (Several, Built)
         "OpenCL: an operation with an effect on local memory only within its work-group";
 }

@@ -314,7 +314,7 @@ fn shown(line: &AnswerLine) -> Option<String> {
         Verdict::Allowed => {
             Some(execution::state_text(line.values())).filter(|_| !line.values().is_empty())
         }
-        Verdict::Racy | Verdict::Undefined => {
+        Verdict::Racy | Verdict::Undefined | Verdict::Misused => {
             let places = answer
                 .fault
                 .as_ref()
@@ -516,6 +516,7 @@ mod tests {
             flag: "race".into(),
             relation: "data-race".into(),
             race: true,
+            lifetime: false,
             place: None,
             object: None,
             events: Vec::new(),

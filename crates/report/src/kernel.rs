@@ -63,6 +63,8 @@ struct Tally {
     /// The name of undefined behaviour other than a race; `Some(None)`: it has none.
     misuse: Option<Option<String>>,
     hangs: Option<bool>,
+    /// It uses something after its end.
+    late: Option<bool>,
     undecided: bool,
     /// It accesses memory outside of every object.
     outside: bool,
@@ -83,6 +85,7 @@ impl Kernels {
             race: None,
             misuse: None,
             hangs: None,
+            late: None,
             undecided: false,
             outside: false,
         });
@@ -110,12 +113,14 @@ impl Kernels {
             }
             (Property::Undefined, Verdict::Defined) => tally.misuse = Some(None),
             (Property::Undefined, _) => {
-                let fault = line.answer.fault.as_ref().filter(|fault| !fault.race);
+                let fault = line.answer.fault.as_ref();
+                let fault = fault.filter(|fault| !fault.race && !fault.lifetime);
                 tally.misuse = Some(fault.map(|fault| misuse_name(fault)));
             }
             (Property::Divergence, Verdict::Divergent) => {
                 tally.misuse = Some(Some("barrier divergence".to_owned()));
             }
+            (Property::Lifetime, verdict) => tally.late = Some(*verdict == Verdict::Misused),
             (Property::Liveness(_), verdict) => tally.hangs = Some(*verdict == Verdict::Hangs),
             _ => {}
         }
@@ -203,7 +208,7 @@ impl Kernels {
             n => races.push(format!("{n} not decided")),
         }
         text += &races.join(", ");
-        let rest: Vec<String> = [self.misuses(), self.hangs()]
+        let rest: Vec<String> = [self.misuses(), self.hangs(), self.late()]
             .into_iter()
             .flatten()
             .collect();
@@ -235,6 +240,15 @@ impl Kernels {
             .map(|(name, n)| format!("{n} with {name}"))
             .collect();
         Some(all.join(", "))
+    }
+
+    fn late(&self) -> Option<String> {
+        let known: Vec<bool> = self.all.values().filter_map(|tally| tally.late).collect();
+        match known.iter().filter(|late| **late).count() {
+            0 => (!known.is_empty()).then(|| "nothing used after its end".to_owned()),
+            1 => Some("1 uses something after its end".to_owned()),
+            n => Some(format!("{n} use something after its end")),
+        }
     }
 
     fn hangs(&self) -> Option<String> {
@@ -277,9 +291,12 @@ impl AnswerLine {
     /// Whether the answer finds fault with a program of which nothing is expected.
     pub(super) fn fault_status(&self) -> Option<QueryStatus> {
         let bad = match self.answer.verdict {
-            Verdict::Racy | Verdict::Hangs | Verdict::Divergent => true,
-            // The line about races already reports a race.
-            Verdict::Undefined => self.answer.fault.as_ref().is_none_or(|fault| !fault.race),
+            Verdict::Racy | Verdict::Hangs | Verdict::Divergent | Verdict::Misused => true,
+            // The answer about races tells of a race.
+            Verdict::Undefined => {
+                let fault = self.answer.fault.as_ref();
+                fault.is_none_or(|fault| !fault.race && !fault.lifetime)
+            }
             // The kernel has another error, and the question stays open.
             Verdict::Undecided(_) => self.kernel.as_ref().is_some_and(|k| !k.found.is_empty()),
             _ => false,

@@ -30,6 +30,9 @@ pub struct Fault {
     pub relation: String,
     /// Whether it is a data race.
     pub race: bool,
+    /// Whether something is used after its end.
+    #[serde(default)]
+    pub lifetime: bool,
     /// The memory that both events access, as outcomes name it.
     pub place: Option<String>,
     /// The location that contains this memory.

@@ -38,6 +38,8 @@ pub enum Property {
     Undefined,
     /// Can threads of a block part before a barrier of all of them?
     Divergence,
+    /// Does some execution use memory, a stream or an event after its end?
+    Lifetime,
     /// Does every execution end under the named progress model?
     Liveness(String),
 }
@@ -49,6 +51,7 @@ impl fmt::Display for Property {
             Property::Race => f.write_str("race"),
             Property::Undefined => f.write_str("undefined"),
             Property::Divergence => f.write_str("divergence"),
+            Property::Lifetime => f.write_str("lifetime"),
             Property::Liveness(progress) => write!(f, "liveness:{progress}"),
         }
     }
@@ -73,6 +76,10 @@ pub enum Verdict {
     Divergent,
     /// Divergence: all threads of a block come to its barriers together.
     Uniform,
+    /// Lifetime: some execution uses something after its end.
+    Misused,
+    /// Lifetime: no execution does.
+    Proper,
     /// Liveness: some fair execution never ends.
     Hangs,
     /// Liveness: all fair executions end.
@@ -85,7 +92,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// All words of verdicts, in the order of summaries; the last one is `undecided`.
-    pub const WORDS: [&str; 11] = [
+    pub const WORDS: [&str; 13] = [
         "allowed",
         "forbidden",
         "racy",
@@ -94,6 +101,8 @@ impl Verdict {
         "defined",
         "divergent",
         "uniform",
+        "misused",
+        "proper",
         "hangs",
         "terminates",
         "undecided",
@@ -110,6 +119,8 @@ impl Verdict {
             Verdict::Defined => "defined",
             Verdict::Divergent => "divergent",
             Verdict::Uniform => "uniform",
+            Verdict::Misused => "misused",
+            Verdict::Proper => "proper",
             Verdict::Hangs => "hangs",
             Verdict::Terminates => "terminates",
             Verdict::Undecided(_) => "undecided",

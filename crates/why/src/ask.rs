@@ -22,6 +22,8 @@ pub enum Ask {
     Misuse,
     /// Can threads of a block part before a barrier?
     Divergence,
+    /// Is something used after its end?
+    Lifetime,
     /// Does every execution end that is fair under the progress model?
     Liveness(ProgressModel),
 }
@@ -34,6 +36,7 @@ impl Ask {
             Ask::Race => Property::Race,
             Ask::Undefined | Ask::Misuse => Property::Undefined,
             Ask::Divergence => Property::Divergence,
+            Ask::Lifetime => Property::Lifetime,
             Ask::Liveness(progress) => Property::Liveness(progress.name().to_owned()),
         }
     }
@@ -51,6 +54,7 @@ impl Ask {
             Ask::Race => "race-free",
             Ask::Undefined | Ask::Misuse => "defined",
             Ask::Divergence => "uniform",
+            Ask::Lifetime => "proper",
             Ask::Liveness(_) => "terminates",
         }
     }

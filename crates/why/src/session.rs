@@ -314,6 +314,26 @@ impl<'a> Session<'a> {
         Some(self.for_all_implementations(answer))
     }
 
+    /// Does some consistent execution use memory, a stream or an event after its end? `None` if the
+    /// model has no such flag.
+    pub fn lifetime(&mut self) -> Option<Answer> {
+        let flags = self.flags(TestEffect::Lifetime)?;
+        let program = &self.test.program;
+        let may = flags
+            .iter()
+            .any(|flag| signature::may_raise(self.model, *flag, program));
+        if !may {
+            return Some(Answer::new(Verdict::Proper, self.engine.name()));
+        }
+        let question = BoundedQuestion {
+            positive: Verdict::Misused,
+            negative: Verdict::Proper,
+            ..BoundedQuestion::race(flags)
+        };
+        let answer = self.marked(question);
+        Some(self.for_all_implementations(answer))
+    }
+
     /// Asks for executions that a flag marks. In a host program, a command runs only after others
     /// have ended. If only executions in which some thread never ends show the flag, the question
     /// goes to the part of the program that runs without that thread's end.
@@ -426,7 +446,7 @@ impl<'a> Session<'a> {
     fn for_all_implementations(&mut self, mut answer: Answer) -> Answer {
         let everywhere = matches!(
             answer.verdict,
-            Verdict::Racy | Verdict::Undefined | Verdict::Undecided(_)
+            Verdict::Racy | Verdict::Undefined | Verdict::Misused | Verdict::Undecided(_)
         );
         if !everywhere
             && let Some(reason) = self.left_open()

@@ -114,6 +114,7 @@ mod tests {
             flag: "race".into(),
             relation: "data-race".into(),
             race: true,
+            lifetime: false,
             place: Some("x".into()),
             object: None,
             events: vec![FaultEvent {

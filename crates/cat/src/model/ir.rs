@@ -191,6 +191,8 @@ pub enum TestEffect {
     Race,
     /// A flag: executions that satisfy it are undefined.
     Undefined,
+    /// A flag: executions that satisfy it use something after its end.
+    Lifetime,
     /// A flag: a warning without consequences.
     Hazard,
     /// A flag: the behaviour is implementation-defined. No answer about the program holds for all
@@ -199,9 +201,10 @@ pub enum TestEffect {
 }
 
 /// The meanings of a flag, as written in the language.
-pub const EFFECTS: [(&str, TestEffect); 4] = [
+pub const EFFECTS: [(&str, TestEffect); 5] = [
     ("race", TestEffect::Race),
     ("undefined", TestEffect::Undefined),
+    ("lifetime", TestEffect::Lifetime),
     ("hazard", TestEffect::Hazard),
     ("implementation-defined", TestEffect::ImplementationDefined),
 ];

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::clike::Record;
 use diag::{Diagnostic, Sink, Span};
+use program::host::LateUse;
 use program::{
     Class, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy, Space, Ty,
 };
@@ -20,6 +21,33 @@ pub struct Symbols {
     index: HashMap<String, LocId>,
     list: Vec<Symbol>,
     multimem: HashSet<LocId>,
+    /// Ends of life, and uses behind them, in host code.
+    pub(crate) lives: Lives,
+}
+
+/// Ends of life in host code, and the uses behind them, by what ends: ``the stream `s` ``.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lives {
+    pub(crate) ends: Vec<(String, Span)>,
+    pub(crate) uses: Vec<(String, Span)>,
+}
+
+impl Lives {
+    /// The uses with the places of the ends.
+    pub(crate) fn late_uses(&self) -> Vec<LateUse> {
+        let of = |(object, used): &(String, Span)| LateUse {
+            used: *used,
+            ended: self
+                .ends
+                .iter()
+                .find(|end| end.0 == *object)
+                .map(|end| end.1),
+            object: object.clone(),
+        };
+        let mut all: Vec<LateUse> = self.uses.iter().map(of).collect();
+        all.dedup();
+        all
+    }
 }
 
 /// One name of memory.

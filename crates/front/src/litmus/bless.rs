@@ -19,6 +19,7 @@ use diag::Span;
 ///
 /// `property` and `verdict` are words of the format: `reachability` with `allowed`, `forbidden` or
 /// `required`, `race` with `racy` or `race-free`, `undefined` with `undefined` or `defined`,
+/// `lifetime` with `misused` or `proper`,
 /// `liveness:fair` with `terminates` or `hangs`.
 ///
 /// Returns `None` if the file lacks the test, or a place that is about the test alone. `[expect]`

@@ -93,6 +93,8 @@ pub(super) const REACHABILITY: &[&str] = &["allowed", "forbidden", "required"];
 pub(super) const RACE: &[&str] = &["racy", "race-free"];
 /// Expected answers about undefined behaviour.
 pub(super) const UNDEFINED: &[&str] = &["undefined", "defined"];
+/// Expected answers about lifetimes.
+pub(super) const LIFETIME: &[&str] = &["misused", "proper"];
 /// Expected answers about termination.
 pub(super) const LIVENESS: &[&str] = &["terminates", "hangs"];
 pub(super) const PROGRESS: &[&str] = &["fair", "hsa", "hsa-obe", "lobe", "obe"];
@@ -102,6 +104,7 @@ pub const PROPERTIES: &[&str] = &[
     "race",
     "undefined",
     "divergence",
+    "lifetime",
     "liveness:fair",
     "liveness:hsa",
     "liveness:hsa-obe",
@@ -624,6 +627,11 @@ pub(super) const EXPECT: &[TableKey] = &[
         "undefined",
         ValueShape::Word(UNDEFINED),
         "whether some execution is undefined",
+    ),
+    key(
+        "lifetime",
+        ValueShape::Word(LIFETIME),
+        "of a host program: whether some execution uses memory, a stream or an event after its end",
     ),
     key(
         "liveness",

@@ -562,6 +562,12 @@ fn expected(expectation: &Expectation) -> String {
             .undefined
             .map(|u| if u { "undefined" } else { "defined" }),
     );
+    word(
+        "lifetime",
+        expectation
+            .lifetime
+            .map(|misused| if misused { "misused" } else { "proper" }),
+    );
     word("axiom", expectation.axiom.as_deref());
     word("known", expectation.known.as_deref());
     word("source", expectation.source.as_deref());

@@ -3,6 +3,7 @@
 
 use super::rules::RuleSet;
 use crate::ThreadId;
+use diag::Span;
 
 /// Index into [`HostProgram::lanes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,6 +43,19 @@ pub struct HostProgram {
     /// The orders in which calls are issued; an order may leave calls out. `None`: all calls, in
     /// any order.
     pub orders: Option<Vec<Vec<CallId>>>,
+    /// The uses of things whose life has ended, by the code itself.
+    pub late_uses: Vec<LateUse>,
+}
+
+/// The use of memory, a stream, a queue or an event whose life has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LateUse {
+    /// The place of the use.
+    pub used: Span,
+    /// The place of the end, if it is known.
+    pub ended: Option<Span>,
+    /// What is used, in a sentence: ``the stream `s` ``.
+    pub object: String,
 }
 
 impl HostProgram {

@@ -324,6 +324,8 @@ pub struct Expectation {
     pub race: Option<bool>,
     /// `undefined` (true) or `defined`.
     pub undefined: Option<bool>,
+    /// `misused` (true) or `proper`.
+    pub lifetime: Option<bool>,
     /// `hangs` (true) or `terminates`, by progress model.
     pub liveness: BTreeMap<String, bool>,
     /// The axiom that forbids the condition.
@@ -343,6 +345,7 @@ impl Expectation {
             self.reachability.is_some(),
             self.race.is_some(),
             self.undefined.is_some(),
+            self.lifetime.is_some(),
         ];
         each.into_iter().filter(|expected| *expected).count() + self.liveness.len()
     }

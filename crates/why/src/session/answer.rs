@@ -17,6 +17,7 @@ use engine::query::{Deadline, Query};
 use engine::skeleton::Cond;
 use engine::task::Task;
 use engine::{fault, witness};
+use program::Tag;
 use verdict::{Answer, Explanation, Reason, Verdict};
 
 impl<'a> Session<'a> {
@@ -167,9 +168,12 @@ impl<'a> Session<'a> {
         if let (Some(negate), Some(condition)) = (question.condition, &self.test.condition) {
             props.push((condition, !negate));
         }
+        // Uses after an end in a host program have a question of their own.
+        let has_host = facts.sk.program.host.is_some();
         let two_accesses = |i: usize, j: usize| {
             let (a, b) = (&facts.sk.events[i], &facts.sk.events[j]);
-            a.thread != b.thread && a.kind.accesses() && b.kind.accesses()
+            let accesses = a.thread != b.thread && a.kind.accesses() && b.kind.accesses();
+            accesses || has_host && (a.tags.has(Tag::Ends) || b.tags.has(Tag::Ends))
         };
         let spared = question
             .but_races

@@ -17,6 +17,7 @@ impl Session<'_> {
                 answer => answer,
             },
             Ask::Divergence => self.undefined().map(divergence),
+            Ask::Lifetime => self.lifetime(),
             Ask::Liveness(_) => None,
         }
     }

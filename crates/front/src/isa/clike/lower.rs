@@ -318,6 +318,11 @@ impl<'a> Lowering<'a, '_> {
         &self.unit.text.as_str()[range.clone()]
     }
 
+    /// The place of the current statement.
+    pub(super) fn statement_span(&self) -> diag::Span {
+        self.current.1
+    }
+
     /// Appends a micro-op of the current statement.
     pub(super) fn push(&mut self, op: Op) -> usize {
         let (id, span, line, text) = self.current.clone();

@@ -242,6 +242,12 @@ impl<'a> Bodies<'a> {
         let Some(to) = to else { return Body::default() };
         let mut registers: Vec<Ty> = Vec::new();
         let mut ops = Vec::new();
+        // Memory lives from its allocation in a stream to its end in one.
+        let tags = match request.name.as_str() {
+            "cudaMallocAsync" => Tags::of(&[Tag::Begins]),
+            "cudaFreeAsync" => Tags::of(&[Tag::Ends]),
+            _ => Tags::default(),
+        };
         for &CopiedCell {
             to: at,
             from: source,
@@ -267,7 +273,10 @@ impl<'a> Bodies<'a> {
             ops.push(Op::Store {
                 addr: at_offset(to, at),
                 value,
-                access: self.plain(ty),
+                access: Access {
+                    tags,
+                    ..self.plain(ty)
+                },
             });
         }
         self.made(request, ops, &registers, device)

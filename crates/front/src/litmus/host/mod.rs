@@ -163,6 +163,7 @@ pub(super) fn assemble(
         threads.push(body.thread);
         untyped.push(body.untyped);
     }
+    host.late_uses = symbols.lives.late_uses();
     let (open, dynamic) = (symbols.open(), symbols.dynamic());
     let locations = symbols.into_locations();
     let mut program = Program {
@@ -277,7 +278,13 @@ impl HostBuilder<'_, '_> {
                 };
                 return Some(RequestResult::Status(request.status?, of));
             }
-            Does::SetDevice | Does::Nothing => return None,
+            Does::SetDevice
+            | Does::Nothing
+            | Does::EndOfLife
+            | Does::Ended
+            | Does::UsedAfterEnd
+            | Does::RetainMemory
+            | Does::ReleaseMemory => return None,
             _ => return self.enqueue(from, at, request).map(RequestResult::Call),
         };
         Some(RequestResult::Call(op))

@@ -245,7 +245,7 @@ fn bound_programs(
     take: &mut dyn FnMut(MadeTest<'_>),
 ) -> bool {
     let file = sink.file().clone();
-    if ways.iter().all(|way| way.launches == 0) {
+    if ways.iter().all(|way| way.launches == 0 && !way.late) {
         others.push(no_launch(&file, ways));
         return false;
     }

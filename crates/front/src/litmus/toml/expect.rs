@@ -42,7 +42,7 @@ impl TestReader<'_, '_> {
             };
             let entry = all.entry(model.to_string()).or_default();
             entry.span = key_span.to(span_of(value));
-            for property in ["reachability", "race", "undefined"] {
+            for property in ["reachability", "race", "undefined", "lifetime"] {
                 let words = words_of(property);
                 if let Some(word) = self.word(table, property, words, choice) {
                     set(entry, property, word);
@@ -150,6 +150,7 @@ pub(super) fn words_of(property: &str) -> &'static [&'static str] {
     match property {
         "race" => keys::RACE,
         "undefined" => keys::UNDEFINED,
+        "lifetime" => keys::LIFETIME,
         "reachability" => keys::REACHABILITY,
         _ => keys::LIVENESS,
     }
@@ -163,6 +164,7 @@ pub(super) fn set(expectation: &mut Expectation, property: &str, word: &str) {
         }
         "race" => expectation.race = Some(word == "racy"),
         "undefined" => expectation.undefined = Some(word == "undefined"),
+        "lifetime" => expectation.lifetime = Some(word == "misused"),
         _ => {
             let progress = property.strip_prefix("liveness:").unwrap_or(property);
             expectation

@@ -58,6 +58,16 @@ pub enum Does {
     RetainEvent,
     /// Releases an event.
     ReleaseEvent,
+    /// Frees memory as the host does: its life ends here.
+    EndOfLife,
+    /// Notes where the life of something has ended.
+    Ended,
+    /// Uses something whose life has ended.
+    UsedAfterEnd,
+    /// Retains memory, so that it needs one more release.
+    RetainMemory,
+    /// Releases memory.
+    ReleaseMemory,
     /// Has no effect that a model could see.
     Nothing,
 }
@@ -105,6 +115,10 @@ pub(super) enum Param {
     Range,
     /// A block that calls a kernel, `^{ child(); }`.
     Block,
+    /// Memory, a stream, a queue or an event, dead or alive.
+    Object,
+    /// Memory whose life the call ends.
+    Freed,
     /// An operand that makes no difference: `NULL` or a number.
     Unused,
 }
@@ -205,6 +219,11 @@ pub(super) const ROWS: &[Row] = &[
     cuda("cudaMemsetAsync", Fill, 3, &[To, Value, Bytes, Lane]),
     cuda("cudaMallocAsync", Fill, 1, &[To, Lane]),
     cuda("cudaFreeAsync", Fill, 1, &[To, Lane]),
+    waiting(cuda("cudaFree", SyncDevice, 1, &[Param::Freed])),
+    cuda("cudaFreeHost", EndOfLife, 1, &[Param::Freed]),
+    cuda("end_of_life", EndOfLife, 1, &[Param::Freed]),
+    cuda("ended", Ended, 1, &[Param::Object]),
+    cuda("used_after_end", UsedAfterEnd, 1, &[Param::Object]),
     cuda("cudaEventRecord", Record, 1, &[Event, Lane]),
     cuda("cudaStreamWaitEvent", LaneWait, 2, &[Lane, Event, Unused]),
     waiting(cuda("cudaEventSynchronize", Wait, 1, &[Event])),
@@ -320,6 +339,12 @@ pub(super) const ROWS: &[Row] = &[
         &[Event, Words(STATUS_QUERY), Param::Status],
     ),
     cl("clReleaseCommandQueue", Release, 1, &[Lane]),
+    cl("clReleaseMemObject", ReleaseMemory, 1, &[Param::Freed]),
+    cl("clRetainMemObject", RetainMemory, 1, &[To]),
+    cl("clSVMFree", EndOfLife, 1, &[Context, Param::Freed]),
+    cl("end_of_life", EndOfLife, 1, &[Param::Freed]),
+    cl("ended", Ended, 1, &[Param::Object]),
+    cl("used_after_end", UsedAfterEnd, 1, &[Param::Object]),
     cl("clReleaseEvent", ReleaseEvent, 1, &[Event]),
     cl("clRetainEvent", RetainEvent, 1, &[Event]),
     device(
@@ -354,7 +379,9 @@ pub(in crate::isa::clike) fn is_value(word: &str) -> bool {
 
 /// Whether a word looks like a runtime call, by its beginning.
 pub(in crate::isa::clike) fn is_call(word: &str) -> bool {
-    if ROWS.iter().any(|row| row.of_device && row.name == word) {
+    // Those of the host begin with the name of the runtime, but for notes about lives.
+    let is_word = |row: &Row| row.of_device || matches!(row.does, EndOfLife | Ended | UsedAfterEnd);
+    if ROWS.iter().any(|row| row.name == word && is_word(row)) {
         return true;
     }
     let rest = word

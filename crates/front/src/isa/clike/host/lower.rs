@@ -83,6 +83,9 @@ impl Lowering<'_, '_> {
         }
         self.host_gives_back(&request);
         match row.does {
+            Does::EndOfLife => return self.end_of_memory(&request),
+            Does::RetainMemory | Does::ReleaseMemory => return,
+            Does::Ended | Does::UsedAfterEnd => return self.host_life(&request),
             Does::SetDevice => return self.host.device = request.device,
             Does::Nothing | Does::DefaultQueue | Does::RetainEvent | Does::ReleaseEvent => return,
             _ => {}
@@ -93,6 +96,10 @@ impl Lowering<'_, '_> {
         } else {
             Op::Call(CallId(number))
         });
+        // `cudaFree` waits first.
+        if row.params.contains(&Param::Freed) {
+            self.end_of_memory(&request);
+        }
         self.host.requests.push(request);
     }
 

@@ -43,6 +43,11 @@ impl Lowering<'_, '_> {
             ),
             Param::To => ("the name of memory", self.host_memory(0, arg, request)?),
             Param::From => ("the name of memory", self.host_memory(1, arg, request)?),
+            Param::Freed => ("the name of memory", self.host_memory(0, arg, request)?),
+            Param::Object => (
+                "the name of memory, a stream, a queue or an event",
+                self.host_object(arg, request),
+            ),
             Param::Bytes | Param::Extent => ("a number", self.host_bytes(arg, request)?),
             Param::Value => ("a number", self.host_value(arg, request)),
             Param::Blocking => ("`CL_TRUE` or `CL_FALSE`", self.host_blocking(arg, request)),
@@ -203,7 +208,7 @@ impl Lowering<'_, '_> {
             return Ok(None);
         };
         let name = self.host_name(&arg.range());
-        self.event_lives(&name, arg)?;
+        self.event_lives(&name)?;
         Ok(Some(name))
     }
 
@@ -266,8 +271,17 @@ impl Lowering<'_, '_> {
                     .note("mappings of structures are not supported")
             });
         }
+        self.memory_lives(loc, arg)?;
         request.memory[n] = Some((loc, self.unit.text.span(range)));
         Ok(true)
+    }
+
+    /// The name of something that a note about its life is about.
+    fn host_object(&mut self, arg: &Arg, request: &mut Request) -> bool {
+        if let Arg::Names(_) = arg {
+            request.event = Some(self.host_name(&arg.range()));
+        }
+        matches!(arg, Arg::Names(_))
     }
 
     /// The memory that an operand names.

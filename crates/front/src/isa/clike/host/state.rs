@@ -3,6 +3,7 @@
 
 use super::Request;
 use diag::Span;
+use program::LocId;
 use program::host::LaneId;
 
 /// The state that only the lowering of host code needs.
@@ -25,6 +26,9 @@ pub(in crate::isa::clike) struct HostState {
 pub(super) struct Lifetimes {
     pub(super) lanes: Vec<(LaneId, Span)>,
     pub(super) events: Vec<(String, Span)>,
+    pub(super) memory: Vec<(LocId, Span)>,
+    /// Memory objects, once for each retain.
+    pub(super) retained_memory: Vec<LocId>,
     /// Events by name, once for each retain.
     pub(super) retained: Vec<String>,
 }

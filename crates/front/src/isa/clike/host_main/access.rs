@@ -267,27 +267,42 @@ impl Machine<'_> {
         )
     }
 
-    /// Reports memory that was freed before.
+    /// Marks the use of memory that was freed before, and ends the following there.
     pub(super) fn alive(&mut self, memory: usize, range: &Range<usize>) -> Read<()> {
         let object = &self.state.memory[memory];
-        let Some(freed) = &object.freed else {
+        let Some((freed, by)) = object.freed.clone() else {
             return Ok(());
         };
-        let d = self.code.error(
-            "use-after-free",
-            range,
-            format!("`{}` is used after it was freed", object.name),
-        );
-        let at = self.code.text.span(freed.clone());
-        Err(Box::new(
-            d.label("used here")
-                .also(at, "freed here")
-                .note(
-                    "memory that was freed must not be accessed (CUDA runtime API, Memory \
-                    Management)",
-                )
-                .help("free it behind its last use"),
-        ))
+        // What another thread frees beside this one, the model orders.
+        let is_before = by == 0 || by == self.thread || self.state.joined.contains(&(by - 1));
+        if !is_before {
+            return Ok(());
+        }
+        let name = object.name.clone();
+        self.late_use(&name, &freed, range)
+    }
+
+    /// Marks a use of something behind its end, and ends the following of this thread: nothing is
+    /// defined from here on.
+    pub(super) fn late_use<T>(
+        &mut self,
+        name: &str,
+        ended: &Range<usize>,
+        range: &Range<usize>,
+    ) -> Read<T> {
+        self.emit(format!("ended({name});"), ended);
+        self.emit(format!("used_after_end({name});"), range);
+        self.state.late = true;
+        let message = format!("`{name}` is used after its end");
+        Err(self.code.error("late-use", range, message).into())
+    }
+
+    /// The end of a following that stops at a late use.
+    pub(super) fn unless_late<T>(&mut self, followed: Read<T>, otherwise: T) -> Read<T> {
+        match followed {
+            Err(_) if std::mem::take(&mut self.state.late) => Ok(otherwise),
+            other => other,
+        }
     }
 
     /// Reports bytes outside of memory.
@@ -473,13 +488,12 @@ impl Machine<'_> {
 
     /// Frees memory as the host does. Commands that access it may still run.
     pub(super) fn free_on_host(&mut self, memory: usize, range: &Range<usize>) {
+        let thread = self.thread;
         let object = &mut self.state.memory[memory];
-        object.freed = Some(range.clone());
+        object.freed = Some((range.clone(), thread));
         if object.escapes {
-            for at in 0..object.cells() {
-                let named = self.named(memory, at);
-                self.emit(format!("{named} = 0;"), range);
-            }
+            let text = format!("end_of_life({});", object.name);
+            self.emit(text, range);
         }
     }
 

@@ -106,7 +106,10 @@ impl<'a> Machine<'a> {
             HostValue::Function("argv".to_owned()),
         ];
         arguments.truncate(main.params.len());
-        self.function(&main, arguments, None)?;
+        let flow = self.function(&main, arguments, None);
+        if self.unless_late(flow, Flow::Exit)? != Flow::Exit {
+            self.threads_end();
+        }
         Ok(())
     }
 

@@ -12,16 +12,18 @@
 //! # Where we differ
 //! - Calls succeed, and give `CL_SUCCESS`.
 
+use super::library::memory_of;
 use super::machine::{BYTE, Machine};
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS};
 use super::values::{
-    Allocation, EventObject, HostValue, KernelObject, KernelUse, Pointer, StreamObject, StreamValue,
+    Allocation, EventObject, HostValue, KernelObject, KernelUse, ObjectKind, Pointer, StreamObject,
+    StreamValue,
 };
 use program::Ty;
 
 /// Calls without an effect that a model could see.
-const SILENT: [&str; 28] = [
+const SILENT: [&str; 26] = [
     "clGetPlatformIDs",
     "clGetPlatformInfo",
     "clGetDeviceIDs",
@@ -42,8 +44,6 @@ const SILENT: [&str; 28] = [
     "clRetainContext",
     "clRetainProgram",
     "clRetainKernel",
-    "clRetainCommandQueue",
-    "clRetainMemObject",
     "clReleaseContext",
     "clReleaseProgram",
     "clReleaseKernel",
@@ -127,7 +127,8 @@ impl Machine<'_> {
                 self.emit_call(text, call.range)?;
                 Ok(HostValue::Event(self.state.events.len() - 1))
             }
-            "clReleaseMemObject" | "clSVMFree" => Ok(SUCCESS),
+            "clReleaseMemObject" | "clRetainMemObject" | "clSVMFree" => self.memory_count(call),
+            "clRetainCommandQueue" => self.queue_count(call),
             name if name.starts_with("clEnqueue") => self.enqueued(call),
             _ => self.waiting_call(call),
         }
@@ -674,8 +675,17 @@ impl Machine<'_> {
         let text = match call.name {
             "clFinish" | "clFlush" | "clReleaseCommandQueue" => {
                 let queue = self.operand(call, 0)?;
-                let queue = self.stream_text(&queue, call)?;
-                format!("{}({queue});", call.name)
+                let object = match queue {
+                    HostValue::Stream(StreamValue::Made(made)) => Some(ObjectKind::Queue(made)),
+                    _ => None,
+                };
+                let text = self.stream_text(&queue, call)?;
+                let is_kept = object.is_some_and(|queue| self.state.retained.contains(&queue));
+                match (call.name, is_kept) {
+                    // A release flushes the queue, even if it is not the last one.
+                    ("clReleaseCommandQueue", true) => format!("clFlush({text});"),
+                    (name, _) => format!("{name}({text});"),
+                }
             }
             "clWaitForEvents" => {
                 let count = self.number_at(call, 0)?;
@@ -695,6 +705,67 @@ impl Machine<'_> {
             _ => return self.refused(call),
         };
         self.emit_call(text, call.range)?;
+        match call.name {
+            "clReleaseCommandQueue" => self.queue_count(call),
+            "clReleaseEvent" | "clRetainEvent" => self.event_count(call),
+            _ => Ok(SUCCESS),
+        }
+    }
+
+    /// Counts a reference to an object; whether none is left.
+    fn count(&mut self, call: &RuntimeCallSite<'_>, object: ObjectKind) -> bool {
+        if call.name.starts_with("clRetain") {
+            self.state.retained.push(object);
+            return false;
+        }
+        let retained = self
+            .state
+            .retained
+            .iter()
+            .position(|other| *other == object);
+        match retained {
+            Some(at) => {
+                self.state.retained.remove(at);
+                false
+            }
+            None => true,
+        }
+    }
+
+    fn queue_count(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let queue = self.operand(call, 0)?;
+        self.stream_text(&queue, call)?;
+        if let HostValue::Stream(StreamValue::Made(made)) = queue
+            && self.count(call, ObjectKind::Queue(made))
+        {
+            self.state.streams[made].destroyed = Some(call.range.clone());
+        }
+        Ok(SUCCESS)
+    }
+
+    fn event_count(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        if let HostValue::Event(made) = self.operand(call, 0)?
+            && self.count(call, ObjectKind::Event(made))
+        {
+            self.state.events[made].destroyed = Some(call.range.clone());
+        }
+        Ok(SUCCESS)
+    }
+
+    /// `clReleaseMemObject`, which leaves the memory to the commands that use it; `clSVMFree`,
+    /// which does not wait for them.
+    fn memory_count(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let at = usize::from(call.name == "clSVMFree");
+        let value = self.operand(call, at)?;
+        if memory_of(&value).is_some_and(|pointer| pointer.memory.is_none()) {
+            return Ok(SUCCESS);
+        }
+        let (memory, _) = self.address_at(call, at)?;
+        if call.name == "clSVMFree" {
+            self.free_on_host(memory, call.range);
+        } else if self.count(call, ObjectKind::Memory(memory)) {
+            self.state.memory[memory].freed = Some((call.range.clone(), self.thread));
+        }
         Ok(SUCCESS)
     }
 }

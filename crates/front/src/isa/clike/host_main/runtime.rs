@@ -306,27 +306,8 @@ impl Machine<'_> {
         let object = self.state.streams[made].clone();
         match object.destroyed {
             None => Ok(object.name),
-            Some(at) => self.destroyed(call, &format!("the stream `{}`", object.name), &at),
+            Some(at) => self.late_use(&object.name, &at, call.range),
         }
-    }
-
-    /// Reports a stream or an event that was destroyed before.
-    fn destroyed<T>(
-        &mut self,
-        call: &RuntimeCallSite<'_>,
-        handle: &str,
-        at: &Range<usize>,
-    ) -> Read<T> {
-        let message = format!("{handle} no longer exists");
-        let d = self.code.error("released", call.range, message);
-        let at = self.code.text.span(at.clone());
-        let d = d
-            .label("used after it was destroyed")
-            .also(at, "destroyed here");
-        Err(Box::new(d.note(
-            "a destroyed handle must not be used (CUDA runtime API, cudaStreamDestroy, \
-             cudaEventDestroy)",
-        )))
     }
 
     /// An event as the program that remains names it.
@@ -349,19 +330,7 @@ impl Machine<'_> {
         let object = self.state.events[*made].clone();
         match object.destroyed {
             None => Ok(object.name),
-            Some(at) => {
-                let d = self.code.error(
-                    "released",
-                    call.range,
-                    format!("the event `{}` no longer exists", object.name),
-                );
-                let at = self.code.text.span(at);
-                Err(Box::new(
-                    d.label("used after it was destroyed").also(at, "destroyed here").note(
-                        "a destroyed event must not be used (CUDA runtime API, cudaEventDestroy)",
-                    ),
-                ))
-            }
+            Some(at) => self.late_use(&object.name, &at, call.range),
         }
     }
 

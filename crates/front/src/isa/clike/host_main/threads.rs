@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::code::words_of;
-use super::machine::{Machine, element_of};
+use super::machine::{Flow, Machine, element_of};
 use super::parser::Read;
 use super::tree::{HostBase, HostExpr, HostFunction};
 use super::values::{Allocation, Closure, HostValue, Place};
@@ -105,7 +105,10 @@ impl Machine<'_> {
         let thread = std::mem::replace(&mut self.thread, number + 1);
         let before: Vec<HostValue> = self.state.cells.iter().map(|c| c.value.clone()).collect();
         self.await_flag(&format!("{name}_starts"), range);
-        self.function(function, values, scope.map(|closure| &closure.scope))?;
+        let frames = self.frames.len();
+        let flow = self.function(function, values, scope.map(|closure| &closure.scope));
+        self.unless_late(flow, Flow::Exit)?;
+        self.frames.truncate(frames);
         self.state.ended = false;
         self.raise(&format!("{name}_ends"), range);
         self.thread = thread;
@@ -148,11 +151,27 @@ impl Machine<'_> {
         }
     }
 
+    /// Marks threads that nothing joins: the destructor of `std::thread` ends such a program (ISO
+    /// C++, thread.thread.destr).
+    pub(super) fn threads_end(&mut self) {
+        let threads = self.state.threads.clone();
+        for (number, (name, lines)) in threads.iter().enumerate() {
+            if self.state.joined.contains(&number) {
+                continue;
+            }
+            let Some(start) = lines.first().map(|line| line.range.clone()) else {
+                continue;
+            };
+            self.emit(format!("used_after_end({name});"), &start);
+        }
+    }
+
     /// `t.join()`
     pub(super) fn join_thread(&mut self, number: usize, range: &Range<usize>) -> Read<HostValue> {
         let name = self.state.threads[number].0.clone();
         self.await_flag(&format!("{name}_ends"), range);
         self.state.shared.retain(|(_, thread)| *thread != number);
+        self.state.joined.push(number);
         Ok(HostValue::Unset)
     }
 }

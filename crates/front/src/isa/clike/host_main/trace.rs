@@ -28,6 +28,8 @@ pub struct ProgramTrace {
     pub threads: Vec<(String, MappedText)>,
     /// Functions that the runtime calls.
     pub functions: Vec<(String, MappedText)>,
+    /// Whether it uses something after its end.
+    pub late: bool,
     /// How many launches there are.
     pub launches: usize,
     /// Threads of all launches.
@@ -174,6 +176,7 @@ impl HostCode<'_> {
             functions: functions
                 .map(|(name, lines)| (name.clone(), self.mapped(lines, state)))
                 .collect(),
+            late: is_late(&state.lines),
             launches: machine.launches,
             launched: machine.threads,
             copied: machine.copied,
@@ -255,6 +258,13 @@ fn type_of(memory: &MemoryObject) -> Option<String> {
         (None, Some(class)) => Some(class.to_string()),
         (None, None) => memory.element.said.then(|| element_name(memory.element)),
     }
+}
+
+/// Whether lines have the mark of a late use.
+fn is_late(lines: &[HostLine]) -> bool {
+    lines
+        .iter()
+        .any(|line| line.text.starts_with("used_after_end("))
 }
 
 /// The name of a type of numbers, as a test writes it.

@@ -11,7 +11,7 @@
 //!   so of the other case only.
 
 use super::library::{memory_of, repeated};
-use super::machine::Machine;
+use super::machine::{Flow, Machine};
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS, kind_word};
 use super::values::{Allocation, HostValue, Pointer};
@@ -378,13 +378,17 @@ impl Machine<'_> {
                 let stream = self.stream_at(call, 1)?;
                 let name = self.state.memory[memory].name.clone();
                 self.emit_call(format!("cudaFreeAsync({name}, {stream});"), call.range)?;
-                self.state.memory[memory].freed = Some(call.range.clone());
+                self.state.memory[memory].freed = Some((call.range.clone(), self.thread));
             }
             ("cudaFree", Allocation::Device | Allocation::Managed) => {
-                if self.state.begun {
+                // A single thread uses it behind this in no way that is not seen here.
+                if !self.state.threads.is_empty() {
+                    let name = self.state.memory[memory].name.clone();
+                    self.emit_call(format!("cudaFree({name});"), call.range)?;
+                } else if self.state.begun {
                     self.wait_for_device(call)?;
                 }
-                self.state.memory[memory].freed = Some(call.range.clone());
+                self.state.memory[memory].freed = Some((call.range.clone(), self.thread));
             }
             _ => self.free_on_host(memory, call.range),
         }
@@ -431,11 +435,14 @@ impl Machine<'_> {
         let lines = std::mem::take(&mut self.state.lines);
         let shadows: Vec<_> = self.state.memory.iter().map(|m| m.shadow.clone()).collect();
         let inside = std::mem::replace(&mut self.inside, true);
+        let frames = self.frames.len();
         for object in &mut self.state.memory {
             object.shadow.fill(None);
         }
         self.state.begun = true;
-        self.function(&function, vec![data], None)?;
+        let flow = self.function(&function, vec![data], None);
+        self.unless_late(flow, Flow::Exit)?;
+        self.frames.truncate(frames);
         self.inside = inside;
         let own = std::mem::replace(&mut self.state.lines, lines);
         // The values that the function writes are unknown from here on.

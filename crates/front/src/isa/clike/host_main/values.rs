@@ -190,8 +190,8 @@ pub(super) struct MemoryObject {
     pub(super) initial: Vec<Option<i64>>,
     /// The values that it is known to have.
     pub(super) shadow: Vec<Option<i64>>,
-    /// The place of the call that freed it.
-    pub(super) freed: Option<Range<usize>>,
+    /// The place of the call that freed it, and the number of the host thread.
+    pub(super) freed: Option<(Range<usize>, usize)>,
     /// Whether a command of the device or another host thread may access it.
     pub(super) escapes: bool,
     /// Whether it begins with a value that is not worked out.
@@ -363,6 +363,12 @@ pub(super) struct HostState {
     pub(super) threads: Vec<(String, Vec<HostLine>)>,
     /// Variables that a running thread captures by reference, with the number of the thread.
     pub(super) shared: Vec<(usize, usize)>,
+    /// The threads that were joined.
+    pub(super) joined: Vec<usize>,
+    /// OpenCL: memory, queues and events that were retained, once for each retain.
+    pub(super) retained: Vec<ObjectKind>,
+    /// The following ends at a use of something behind its end.
+    pub(super) late: bool,
     /// Functions that the runtime calls.
     pub(super) functions: Vec<(String, Vec<HostLine>)>,
     /// Names that are taken.
@@ -372,6 +378,14 @@ pub(super) struct HostState {
     pub(super) begun: bool,
     /// Whether `exit` was called in a function.
     pub(super) ended: bool,
+}
+
+/// An object with a count of references.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ObjectKind {
+    Memory(usize),
+    Queue(usize),
+    Event(usize),
 }
 
 /// The null pointer.
