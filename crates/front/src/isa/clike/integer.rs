@@ -331,7 +331,10 @@ mod tests {
         } else {
             (0, (1 << bits) - 1)
         };
-        let upper = |a: i128, b: i128| (a * b) >> bits;
+        let upper = |a: i128, b: i128| match ty.signed {
+            true => (a * b) >> bits,
+            false => ((a as u128 * b as u128) >> bits) as i128,
+        };
         let low = |n: i128| {
             if ty.signed {
                 i128::from((n as i32) << 8 >> 8)
@@ -385,7 +388,7 @@ mod tests {
             Computed::Dot if bits != 32 => return None,
             Computed::Dot => {
                 let byte = |n: i128, at: usize| match (n as u32).to_le_bytes()[at] {
-                    byte if signed => i128::from(byte as i8),
+                    byte if ty.signed => i128::from(byte as i8),
                     byte => i128::from(byte),
                 };
                 (0..4).map(|at| byte(a, at) * byte(b, at)).sum::<i128>() + c
