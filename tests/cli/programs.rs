@@ -133,7 +133,7 @@ const TWINS: &[(&str, usize, &str, &str)] = &[
     ("event_destroyed", 17, "lifetime", "cudaEventDestroy"),
     ("use_after_free", 15, "lifetime", "Memory Management"),
     ("double_free", 9, "lifetime", "Memory Management"),
-    ("use_after_free_async", 1, "lifetime", "Memory Management"),
+    ("use_after_free_async", 11, "lifetime", "Memory Management"),
     ("free_beside_thread", 3, "lifetime", "Memory Management"),
     ("thread_joined", 13, "lifetime", "thread.thread.destr"),
     (

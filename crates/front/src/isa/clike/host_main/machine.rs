@@ -107,7 +107,12 @@ impl<'a> Machine<'a> {
         ];
         arguments.truncate(main.params.len());
         let flow = self.function(&main, arguments, None);
-        if self.unless_late(flow, Flow::Exit)? != Flow::Exit {
+        let is_late = self.state.late;
+        let flow = self.unless_late(flow, Flow::Exit)?;
+        if is_late {
+            self.flush_queues();
+        }
+        if flow != Flow::Exit {
             self.threads_end();
         }
         Ok(())

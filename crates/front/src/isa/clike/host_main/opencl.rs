@@ -20,7 +20,7 @@ use super::values::{
     Allocation, EventObject, HostValue, KernelObject, KernelUse, ObjectKind, Pointer, StreamObject,
     StreamValue,
 };
-use program::Ty;
+use program::{Dialect, Ty};
 
 /// Calls without an effect that a model could see.
 const SILENT: [&str; 26] = [
@@ -709,6 +709,19 @@ impl Machine<'_> {
             "clReleaseCommandQueue" => self.queue_count(call),
             "clReleaseEvent" | "clRetainEvent" => self.event_count(call),
             _ => Ok(SUCCESS),
+        }
+    }
+
+    /// Submits what the queues have, where the following ends: what the program does behind that
+    /// place is nothing that it could be told of.
+    pub(super) fn flush_queues(&mut self) {
+        if self.code.dialect != Dialect::OpenCl {
+            return;
+        }
+        for queue in self.state.streams.clone() {
+            if queue.destroyed.is_none() {
+                self.emit(format!("clFlush({});", queue.name), &(0..0));
+            }
         }
     }
 
