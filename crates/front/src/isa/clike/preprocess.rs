@@ -152,6 +152,7 @@ pub(super) fn preprocess_file(text: MappedText, dialect: Dialect, sink: &mut Sin
 }
 
 /// The text without the names of its own namespaces before `::`: their items are items of the file.
+/// Other names for these namespaces go, too, and declarations that only make their names shorter.
 fn without_namespaces(text: MappedText) -> MappedText {
     let source = text.as_str();
     if !source.contains("namespace") {
@@ -175,9 +176,42 @@ fn without_namespaces(text: MappedText) -> MappedText {
             own.extend(names.iter().map(|&n| word(n)));
         }
     }
+    let mut gone: Vec<Range<usize>> = Vec::new();
+    for at in 0..all.len() {
+        let names = match word(at) {
+            "namespace" if word(at + 2) == "=" => at + 3,
+            "using" if word(at + 1) == "namespace" => at + 2,
+            "using" => at + 1,
+            _ => continue,
+        };
+        let names = names + usize::from(word(names) == "::");
+        let last = (names..)
+            .step_by(2)
+            .find(|&n| !is_name(word(n)) || word(n + 1) != "::")
+            .unwrap_or(names);
+        let is_short = word(at) == "using" && word(at + 1) != "namespace";
+        let is_own = match is_short {
+            true => last > names && own.contains(word(names)),
+            false => (names..=last).step_by(2).all(|n| own.contains(word(n))),
+        };
+        if is_own && word(last + 1) == ";" {
+            if word(at) == "namespace" {
+                own.insert(word(at + 1));
+            }
+            gone.push(all[at].0.start..all[last + 1].0.end);
+        }
+    }
     let mut out = MappedText::new();
     let mut from = 0;
+    let mut gone = gone.into_iter().peekable();
     for at in 0..all.len() {
+        if let Some(range) = gone.next_if(|range| range.start == all[at].0.start) {
+            out.push_slice(&text, from..range.start);
+            from = range.end;
+        }
+        if all[at].0.start < from {
+            continue;
+        }
         let qualifies = own.contains(word(at)) && word(at + 1) == "::";
         let declares = at > 0 && word(at - 1) == "namespace";
         if qualifies && !declares && !inside_declaration(&word, at) {
