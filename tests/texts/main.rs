@@ -1,6 +1,7 @@
 //! Reading and writing of texts: test formats, the model language, pictures; and the sources of the
 //! project.
 
+mod civl;
 mod house;
 mod litmus_format;
 mod model_language;
