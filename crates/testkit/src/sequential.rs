@@ -609,8 +609,9 @@ impl Maker {
             self.method = Some(ty);
             self.types.push(format!(
                 "struct M {{ {} v; {DEVICE} {} get() const {{ return v; }} \
+                 {DEVICE} operator {}() const {{ return v; }} \
                  {DEVICE} void up({} v) {{ this->v ^= v; if (get() == 3) this->v = 1; }} }};\n",
-                ty.0, by.0, by.0
+                ty.0, by.0, by.0, by.0
             ));
         }
         let mut observed = Vec::new();
@@ -885,6 +886,7 @@ impl Maker {
             62..64 if self.language == Language::Cpp => self.referred(),
             70..76 if self.language == Language::Cpp && !simple => self.declaring(depth),
             76..80 => self.floating(),
+            88..91 if !self.called => self.united(),
             80..83 if !self.called => self.addressed(),
             83..86 if self.language == Language::Cpp && !self.called => self.elements(),
             86..88 if self.method.is_some() && !self.called => self.method(),
@@ -939,6 +941,32 @@ impl Maker {
         )
     }
 
+    /// A statement with a union, whose members have the same bits.
+    fn united(&mut self) -> String {
+        let none = Bans::default();
+        let Some(Variable { name: to, .. }) = self.target(&none) else {
+            return ";".into();
+        };
+        let (first, second) = (self.expression(2, &none), self.expression(1, &none));
+        let (a, b) = self.any(&[
+            ("unsigned", "int"),
+            ("float", "unsigned"),
+            ("unsigned long", "double"),
+            ("short", "unsigned short"),
+        ]);
+        // No number of floating point is computed: its bits might be those of a NaN.
+        let set = match a {
+            "float" => format!("u.a = {};", self.any(FLOATS)),
+            _ => format!("u.a = {};", first.text),
+        };
+        let (change, result) = match b {
+            "double" => (String::new(), "u.b > 0.5 ? 3 : 4".to_owned()),
+            _ => (format!("u.b ^= {}; ", second.text), "u.b".to_owned()),
+        };
+        let back = self.any(&["", "u.a == 0 ? 1 : "]);
+        format!("{{ union {{ {a} a; {b} b; }} u; {set} {change}{to} = {back}{result}; }}")
+    }
+
     /// A statement that takes the address of a variable.
     fn addressed(&mut self) -> String {
         let none = Bans::default();
@@ -979,8 +1007,9 @@ impl Maker {
         let ty = self.method.expect("there is one").0;
         let (first, second) = (self.expression(2, &none), self.expression(2, &none));
         let through = self.any(&["o.", "(&o)->"]);
+        let result = self.any(&["o.get()", "o", "o + 1", "2 - o"]);
         format!(
-            "{{ M o = {{({ty})({})}}; {through}up({}); {to} = o.get(); }}",
+            "{{ M o = {{({ty})({})}}; {through}up({}); {to} = {result}; }}",
             first.text, second.text
         )
     }

@@ -202,6 +202,8 @@ pub(super) struct StructSyntax {
     pub(super) specialises: Option<Vec<TemplateArgument>>,
     /// The alignment that its declaration demands.
     pub(super) align: Option<Rc<Expr>>,
+    /// All members begin at its address.
+    pub(super) is_union: bool,
     pub(super) range: Range<usize>,
 }
 

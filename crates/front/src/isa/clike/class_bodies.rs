@@ -20,6 +20,7 @@ const BIT_FIELDS: (&str, &str) = (
 impl Parser<'_, '_> {
     /// `struct S { int a; }`, from its first word.
     pub(super) fn structure(&mut self) -> Parsed<Base> {
+        let is_union = self.word() == "union";
         let start = self.next().start;
         let template = std::mem::take(&mut self.pending);
         let align = self.alignment()?;
@@ -62,6 +63,7 @@ impl Parser<'_, '_> {
                 template,
                 specialises,
                 align,
+                is_union,
                 range: start..self.tokens.last().range.end,
             }
             .into(),
@@ -255,6 +257,10 @@ impl Parser<'_, '_> {
         ) {
             self.next();
         }
+        if self.word() == "operator" && self.tokens.peek_at(1) == Tok::Name {
+            self.conversion_of_class()?;
+            return Ok(true);
+        }
         let constructs = !self.class.name.is_empty()
             && self.word() == self.class.name
             && self.tokens.peek_at(1) == Tok::Punct("(");
@@ -279,6 +285,15 @@ impl Parser<'_, '_> {
         };
         self.method_of_structure(result, declarator)?;
         Ok(true)
+    }
+
+    /// `operator T *() const { … }`: a conversion, which has its result's type as its name.
+    fn conversion_of_class(&mut self) -> Parsed<()> {
+        let start = self.next().start;
+        let result = self.specifiers()?;
+        let mut declarator = self.declarator(false)?;
+        declarator.name = start..self.tokens.last().range.end;
+        self.method_of_structure(result, declarator)
     }
 
     /// Whether a member function comes next, behind its specifiers.

@@ -247,7 +247,13 @@ impl<'a> Lowering<'a, '_> {
             // An object without members has an address all the same.
             own.push(("(empty)".to_owned(), Type::Int(super::types::BYTE).into()));
         }
-        structure.define_class(start.as_deref(), own, align);
+        match syntax.is_union {
+            true => {
+                self.members_of_union(syntax, &own)?;
+                structure.define_union(own, align);
+            }
+            false => structure.define_class(start.as_deref(), own, align),
+        }
         let constants = self.scopes.constants_here();
         let class = ClassOfCode {
             syntax: syntax.clone(),
@@ -257,6 +263,32 @@ impl<'a> Lowering<'a, '_> {
         };
         self.classes.insert(structure.name.clone(), class);
         Some(())
+    }
+
+    /// Reports a union that is more than one number with several types.
+    fn members_of_union(
+        &mut self,
+        syntax: &StructSyntax,
+        own: &[(String, Qualified)],
+    ) -> Option<()> {
+        let size = own.first().map_or(0, |(_, of)| of.ty.size());
+        let is_plain = own
+            .iter()
+            .all(|(_, of)| of.word().is_some() && of.ty.size() == size);
+        if is_plain && syntax.bases.is_empty() {
+            return Some(());
+        }
+        self.error(
+            "unsupported",
+            &syntax.range,
+            "such unions are not supported",
+            |d| {
+                d.label("expected numbers of one size").help(
+                    "write the whole as one integer, and its parts as `(w >> 32) & 0xffffffff`",
+                )
+            },
+        );
+        None
     }
 
     /// `static constexpr int n = 4;`, `typedef int T;`, `enum { A };`

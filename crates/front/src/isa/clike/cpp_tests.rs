@@ -358,3 +358,77 @@ fn annotations_of_verifiers_are_read() {
     // An invariant about accesses is a step of a proof.
     cuda("__invariant(__write_implies(x, 1));", "");
 }
+
+#[test]
+fn objects_are_converted_as_their_class_says() {
+    let class = "struct S { int n; __device__ operator int() const { return n + 1; } }; S s; \
+                 s.n = 4; ";
+    cuda(&format!("{class} int r = s;"), "W.na = R.na = =");
+    cuda(&format!("{class} int r = 2 * (s + 1);"), "W.na = R.na = =");
+    let shared = "struct Shared { __device__ operator int *() { __shared__ int t[2]; return t; } \
+                  __device__ operator const int *() const { __shared__ int t[2]; return t; } }; ";
+    cuda(
+        &format!("{shared} Shared all; int *p = all; p[1] = 2;"),
+        "= W.na",
+    );
+    cuda(&format!("{shared} int *p = Shared(); p[1] = 2;"), "= W.na");
+    // Two conversions: nothing here says which one is meant.
+    let two = "struct T { int n; __device__ operator int() { return n; } \
+               __device__ operator float() { return 0.5f; } }; T t;";
+    wrong(
+        Dialect::Cuda,
+        &format!("{two} int r = t;"),
+        "a `T` is not a number",
+    );
+    wrong(
+        Dialect::Cuda,
+        "struct U { int n; }; U u; int r = u;",
+        "a `U` is not a number",
+    );
+}
+
+#[test]
+fn a_union_holds_one_number_with_several_types() {
+    cuda(
+        "union { float f; unsigned u; } w; w.f = 1.5f; int r = w.u;",
+        "W.na R.na =",
+    );
+    cuda(
+        "union W { float f; int i; }; W v; v.i = 1; int r = v.f > 0;",
+        "W.na R.na =",
+    );
+    for (code, part) in [
+        (
+            "union { double d; int i; } w;",
+            "such unions are not supported",
+        ),
+        (
+            "union { int i[2]; long l; } w;",
+            "such unions are not supported",
+        ),
+        (
+            "union W { float f; int i; }; W w = {1.0f};",
+            "a list of values for a union",
+        ),
+    ] {
+        wrong(Dialect::Cuda, code, part);
+    }
+}
+
+#[test]
+fn words_are_computed_by_their_parts() {
+    for code in [
+        "__byte_perm(0x33221100, 0x77665544, 0x7531)",
+        "__vadd4(0x01ff0280, 0x01010180)",
+        "__vcmpgtu4(0x02010201, 0x01010101)",
+        "__dp4a(0x01020304, 0x01010101, 5)",
+        "__umul64hi(1ull << 63, 6)",
+    ] {
+        cuda(&format!("int r = {code};"), "=");
+    }
+    // Such a fence orders no threads.
+    cuda(
+        "x = 1; cuda::std::atomic_signal_fence(cuda::std::memory_order_seq_cst); x = 2;",
+        "W.na W.na",
+    );
+}

@@ -167,7 +167,10 @@ impl Parser<'_, '_> {
     /// Whether a declaration begins with the next token.
     pub(super) fn declares(&self) -> bool {
         // `size_t(n)` is a cast, `enum { A }` is not.
-        let own = matches!(self.word(), "enum" | "struct" | "class" | "decltype");
+        let own = matches!(
+            self.word(),
+            "enum" | "struct" | "class" | "union" | "decltype"
+        );
         // `S<4>::f(x)`, `S<4>(x)`: an expression.
         if self.language.cpp
             && let Some(behind) = self.behind_instance(0)
@@ -370,7 +373,7 @@ impl Parser<'_, '_> {
             } else if self.types.contains(word) {
                 self.next();
                 Base::Named(range)
-            } else if word == "struct" || (word == "class" && cpp) {
+            } else if matches!(word, "struct" | "union") || (word == "class" && cpp) {
                 self.structure()?
             } else if word == "enum" {
                 self.enumeration()?

@@ -101,11 +101,28 @@ impl<'a> Lowering<'a, '_> {
                     None => specifiers.has(Storage::Extern).map(|_| 1),
                     _ => None,
                 };
-                if let Some(of) = self.declared_type(base.clone(), &declared.declarator, elements) {
+                if let Some(of) = self.declared_type(base.clone(), &declared.declarator, elements)
+                    && self.may_begin(declared, &of)
+                {
                     self.variable(specifiers, declared, of);
                 }
             }
         }
+    }
+
+    /// Reports a list of values for a union, of which only the first member would get one.
+    fn may_begin(&mut self, declared: &Declared, of: &Qualified) -> bool {
+        let Some(Initial::List(_, range) | Initial::Call(_, range)) = &declared.value else {
+            return true;
+        };
+        if !matches!(&of.ty, Type::Struct(structure) if structure.has_union()) {
+            return true;
+        }
+        self.error("unsupported", range, "a list of values for a union", |d| {
+            d.label("expected none")
+                .help("declare the variable, then write its member")
+        });
+        false
     }
 
     /// Reports storage classes that a variable cannot have here.

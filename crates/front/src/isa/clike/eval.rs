@@ -249,7 +249,7 @@ impl Lowering<'_, '_> {
 
     /// Evaluates an expression that must have a value.
     pub(super) fn scalar(&mut self, tree: &Tree) -> Value {
-        let value = self.eval(tree);
+        let value = self.converted_object(tree);
         if matches!(value.ty, Type::Void | Type::Struct(_)) {
             let message = match value.ty {
                 Type::Void => "this has no value".to_owned(),

@@ -99,6 +99,55 @@ impl Lowering<'_, '_> {
         self.call_function(range, range, &known, Some((at, of)), &operands[1..])
     }
 
+    /// The value of an expression; of an object of the code, the number or the pointer that it is
+    /// converted to (ISO C++, class.conv.fct).
+    pub(super) fn converted_object(&mut self, tree: &Tree) -> Value {
+        let named = self.type_of_place(tree);
+        let named = named.filter(|of| self.conversion_of(&of.ty).is_some());
+        let (at, of) = match named {
+            Some(_) => match self.structure_at(tree) {
+                Some(object) => object,
+                None => return self.nothing(),
+            },
+            None => {
+                let value = self.eval(tree);
+                match self.conversion_of(&value.ty) {
+                    Some(_) => (value.expr, Qualified::from(value.ty)),
+                    None => return value,
+                }
+            }
+        };
+        let Some(known) = self.conversion_of(&of.ty).cloned() else {
+            return self.nothing();
+        };
+        let at = self.stable(at);
+        let range = &tree.range;
+        let converted = self.call_function(range, range, &known, Some((at, of)), &[]);
+        converted.unwrap_or_else(|| self.nothing())
+    }
+
+    /// The conversion function of a class, if it converts to one type; the one that is not to a
+    /// constant, if there are two.
+    fn conversion_of(&self, of: &Type) -> Option<&Known> {
+        let Type::Struct(structure) = of else {
+            return None;
+        };
+        if !self.has_operators {
+            return None;
+        }
+        let start = format!("{}::operator", structure.name);
+        let all = self.functions.iter().filter(|(name, _)| {
+            let target = name.strip_prefix(&start);
+            target.is_some_and(|to| to.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+        });
+        let target = |name: &str| name.replace("operatorconst", "operator");
+        let mut all: Vec<(&String, &Known)> = all.collect();
+        all.sort_by_key(|(name, _)| (name.len(), *name));
+        let (first, known) = *all.first()?;
+        let same = all.iter().all(|(name, _)| target(name) == target(first));
+        same.then_some(known)
+    }
+
     /// `f(x)` of an object with `operator()`.
     pub(super) fn call_of_object(
         &mut self,

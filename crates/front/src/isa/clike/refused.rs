@@ -48,7 +48,6 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         "use 64 bits",
     ),
     (&["class"], CUDA, "", "C has `struct`"),
-    (&["union"], ALL, "unions are", UNIONS),
     (
         &["try", "throw", "catch", "noexcept"],
         CUDA,
@@ -290,9 +289,6 @@ const OPENCL: [bool; 3] = [false, true, false];
 const CUDA: [bool; 3] = [false, false, true];
 const FLOATING: &str = "such floating-point types are";
 const INTEGERS: &str = "use `float` or an integer type: orders and races do not depend on it";
-const UNIONS: &str = "write the whole as one integer, and its parts as `(w >> 32) & 0xffffffff`; \
-in C++, reading another member than the \
-     one that was written last is undefined (ISO C++, class.union)";
 const ALIGNMENT: &str = "alignments of your own are";
 const UNALIGNED: &str = "leave them out, if nothing depends on them";
 

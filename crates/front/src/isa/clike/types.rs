@@ -177,6 +177,36 @@ impl Structure {
         });
     }
 
+    /// Defines a union: all members begin at its address. They are numbers of one size. Reading
+    /// another member than the last written one gives the same bits (C11, 6.5.2.3; GCC, *Type
+    /// punning*, which nvcc follows; ISO C++ leaves it undefined).
+    pub(super) fn define_union(&self, members: Vec<(String, Qualified)>, least: u64) {
+        let align = members.iter().map(|(_, of)| of.ty.align()).max();
+        let align = align.unwrap_or(1).max(least);
+        let size = members.iter().map(|(_, of)| of.ty.size()).max();
+        let member = |(name, of)| Member {
+            name,
+            of,
+            offset: 0,
+        };
+        let _ = self.members.set(Members {
+            all: members.into_iter().map(member).collect(),
+            size: size.unwrap_or(0).next_multiple_of(align),
+            align,
+            depth: 0,
+        });
+    }
+
+    /// Whether two members have one address, here or in a member.
+    pub(super) fn has_union(&self) -> bool {
+        let all = self.members();
+        let same = all.windows(2).any(|two| two[0].offset == two[1].offset);
+        same || all.iter().any(|member| match &member.of.ty {
+            Type::Struct(inner) => inner.has_union(),
+            _ => false,
+        })
+    }
+
     /// The vector type of that name: a structure of up to four members. Vectors of two or four
     /// members are aligned as a whole (CUDA C++ Programming Guide, *Built-in Vector Types*). In
     /// OpenCL C, a vector of three has the size of one of four (OpenCL C, *Alignment of Types*).
