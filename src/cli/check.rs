@@ -10,7 +10,7 @@ use super::cache::{self, Cache};
 use super::decide::{self, Decided};
 use super::exit;
 use super::failed::Record;
-use super::launches::{self, LaunchRun};
+use super::launches;
 use super::plan::{self, Question, RequestedModels, Unit};
 use super::run::Run;
 use super::select::Selection;

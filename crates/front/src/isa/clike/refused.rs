@@ -284,7 +284,6 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     ),
 ];
 
-const ALL: [bool; 3] = [true; 3];
 const OPENCL: [bool; 3] = [false, true, false];
 const CUDA: [bool; 3] = [false, false, true];
 const FLOATING: &str = "such floating-point types are";
