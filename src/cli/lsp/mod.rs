@@ -152,7 +152,7 @@ impl Server {
                     self.take(&message);
                 }
                 Ok(Event::Incoming(Incoming::Garbage(error))) => {
-                    let text = format!("a message that is no JSON: {error}");
+                    let text = format!("a message without JSON: {error}");
                     self.editor.refuse(&Value::Null, code::PARSE, &text);
                 }
                 Ok(Event::Incoming(Incoming::Closed(error))) => return error,

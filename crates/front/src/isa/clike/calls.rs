@@ -16,8 +16,10 @@ use super::groups::Vote;
 use super::integer::Computed;
 use super::lanes::Handed;
 use super::language::Language;
+use super::refused;
+use super::words::{is_keyword, type_named};
 use program::words::{OF_LOADS, OF_OTHERS, OF_STORES, Order};
-use program::{BinOp, Scope, Ty};
+use program::{BinOp, Dialect, Scope, Ty};
 
 /// The dialects that have a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -680,4 +682,24 @@ impl Row {
         }
         format!("`{}({})`", self.name, parts.join(", "))
     }
+}
+
+/// Whether a word means something in OpenCL C: a keyword, or the name of a type or a function.
+pub fn is_reserved(word: &str) -> bool {
+    let dialect = Dialect::OpenCl;
+    let functions = ROWS.iter().any(|row| row.name == word);
+    functions
+        || is_keyword(word, dialect)
+        || type_named(word).is_some()
+        || refused::word(word, dialect).is_some()
+        || [
+            "get_",
+            "work_group_",
+            "sub_group_",
+            "atomic_",
+            "as_",
+            "convert_",
+        ]
+        .iter()
+        .any(|start| word.starts_with(start))
 }

@@ -101,13 +101,13 @@ mod type_names;
 mod types;
 mod words;
 
+pub use calls::is_reserved;
 pub use classes::{class_name, class_named, initial as class_initial};
 pub use coordinates::Coordinates;
 pub use headers::{included, with_headers};
 pub use language::Language;
 pub use source::{BlockLimit, Bound, KernelHead, KernelParameter, SourceUnit, Traits};
 pub use types::Record;
-pub use words::is_reserved;
 
 /// One thread's code, parsed.
 #[derive(Debug)]

@@ -181,26 +181,6 @@ pub(super) fn is_keyword(word: &str, dialect: Dialect) -> bool {
     COMMON.contains(&word) || KEYWORDS[column(dialect)].contains(&word)
 }
 
-/// Whether a word means something in OpenCL C: a keyword, or the name of a type or a function.
-pub fn is_reserved(word: &str) -> bool {
-    let dialect = Dialect::OpenCl;
-    let functions = super::calls::ROWS.iter().any(|row| row.name == word);
-    functions
-        || is_keyword(word, dialect)
-        || type_named(word).is_some()
-        || super::refused::word(word, dialect).is_some()
-        || [
-            "get_",
-            "work_group_",
-            "sub_group_",
-            "atomic_",
-            "as_",
-            "convert_",
-        ]
-        .iter()
-        .any(|start| word.starts_with(start))
-}
-
 /// The result types of runtime calls.
 const RESULT_TYPES: &[(&str, Ty)] = &[("cudaError_t", Ty::S32), ("cl_int", Ty::S32)];
 

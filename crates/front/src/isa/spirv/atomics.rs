@@ -68,7 +68,7 @@ impl Writer<'_> {
         match number.and_then(|n| SCOPES.get(n as usize)) {
             Some(scope) => Ok(scope),
             None => {
-                let message = format!("operand {} is no scope of OpenCL", operand + 1);
+                let message = format!("operand {} has a scope that OpenCL lacks", operand + 1);
                 self.module
                     .fail(at, &message, "expected a constant from 0 to 4")
             }
@@ -81,7 +81,7 @@ impl Writer<'_> {
         match number.and_then(|n| MemorySemantics::from_bits(n as u32)) {
             Some(semantics) => Ok(semantics),
             None => {
-                let message = format!("operand {} is no memory semantics", operand + 1);
+                let message = format!("operand {} has unknown memory semantics", operand + 1);
                 self.module.fail(at, &message, "expected a constant")
             }
         }

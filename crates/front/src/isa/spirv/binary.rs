@@ -88,7 +88,7 @@ fn words(name: &str, bytes: &[u8]) -> Result<Vec<u32>, Box<Diagnostic>> {
         return Err(wrong(name, &message, whole));
     }
     if !bytes.len().is_multiple_of(4) {
-        let message = format!("{} bytes are no whole words", bytes.len());
+        let message = format!("{} bytes do not fill whole words", bytes.len());
         return Err(wrong(name, &message, whole));
     }
     let word = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
@@ -161,7 +161,7 @@ pub(super) fn instructions(name: &str, words: &[u32]) -> Result<Vec<Instruction>
             Err(wrong(
                 name,
                 &message,
-                "`spirv-val` says what is wrong with a module",
+                "`spirv-val` reports the faults of a module",
             ))
         }
     }

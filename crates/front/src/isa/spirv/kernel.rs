@@ -118,7 +118,7 @@ impl<'a> Writer<'a> {
             return module.fail(kernel.at, "this kernel has no function", "expected one");
         };
         if is_reserved(&kernel.name) || !is_name(&kernel.name) {
-            let message = format!("`{}` is no name of a kernel in OpenCL C", kernel.name);
+            let message = format!("`{}` cannot name a kernel in OpenCL C", kernel.name);
             return module.fail(kernel.at, &message, "expected letters, digits and `_`");
         }
         self.names.insert(kernel.name.clone());
@@ -449,7 +449,7 @@ impl<'a> Writer<'a> {
                 let value = self.operand(at, 0)?;
                 self.leave(at, next, Some(value))
             }
-            Op::Unreachable => module.refuse(at, "what the code does here is not defined"),
+            Op::Unreachable => module.refuse(at, "the code is undefined here"),
             Op::Kill | Op::TerminateInvocation => module.refuse(at, "the end of a block"),
             _ => module.fail(
                 at,

@@ -261,11 +261,9 @@ impl Module {
                 [
                     Operand::IdRef(id),
                     Operand::Decoration(Decoration::BuiltIn),
-                    of,
+                    Operand::BuiltIn(of),
                 ] => {
-                    if let Operand::BuiltIn(of) = of {
-                        self.builtins.insert(*id, *of);
-                    }
+                    self.builtins.insert(*id, *of);
                 }
                 [Operand::IdRef(id), Operand::Decoration(Decoration::CPacked)] => {
                     self.packed.push(*id);

@@ -117,7 +117,7 @@ impl Writer<'_> {
                 let value = self.value(at, module.id(at, 0)?)?;
                 self.bind_result(at, value)
             }
-            Op::GenericCastToPtrExplicit => self.to_space(at),
+            Op::GenericCastToPtrExplicit => self.convert_space(at),
             Op::Bitcast => self.bitcast(at),
             Op::FunctionCall => self.call(at),
             Op::Select => self.select(at),
@@ -304,7 +304,7 @@ impl Writer<'_> {
     }
 
     /// `to_global` and its like.
-    fn to_space(&mut self, at: usize) -> Translated<()> {
+    fn convert_space(&mut self, at: usize) -> Translated<()> {
         use rspirv::spirv::StorageClass;
         let module = self.module;
         let (class, _) = self.pointed(at, module.inst(at).result_type.unwrap_or(0))?;

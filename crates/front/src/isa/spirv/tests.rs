@@ -256,7 +256,7 @@ fn broken_binary_modules_are_errors() {
         Err(wrong) => said(&wrong),
     };
     assert!(said(&whole[..8]).contains("less than its head"));
-    assert!(said(&whole[..whole.len() - 2]).contains("no whole words"));
+    assert!(said(&whole[..whole.len() - 2]).contains("do not fill whole words"));
     let mut version = whole.clone();
     version[6] = 9;
     assert!(

@@ -265,8 +265,7 @@ impl Writer<'_> {
             }
             Value::Undefined => {
                 let message = format!("%{id} has no value");
-                self.module
-                    .fail(at, &message, "what the code does here is not defined")
+                self.module.fail(at, &message, "the code is undefined here")
             }
             Value::Place(place, to) => match self.module.type_at(at, to)? {
                 SpirvType::Array(..) => {
@@ -325,8 +324,7 @@ impl Writer<'_> {
             Value::Builtin(_) => self.module.fail(at, "a builtin is not memory", "used here"),
             Value::Undefined => {
                 let message = format!("%{id} has no value");
-                self.module
-                    .fail(at, &message, "what the code does here is not defined")
+                self.module.fail(at, &message, "the code is undefined here")
             }
         }
     }

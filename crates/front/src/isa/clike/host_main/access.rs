@@ -294,7 +294,7 @@ impl Machine<'_> {
         self.emit(format!("used_after_end({name});"), range);
         self.state.late = true;
         let message = format!("`{name}` is used after its end");
-        Err(self.code.error("late-use", range, message).into())
+        Err(self.code.error("late-use", range, message))
     }
 
     /// The end of a following that stops at a late use.
