@@ -11,37 +11,11 @@
 //! # Where we differ
 //! - C permits both kinds of jumps, and leaves the variables without a value. Here they are errors.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::jump_places::JumpPlace;
 use super::lower::Lowering;
 use program::Expr;
-
-/// A place in the code of a function, with the open blocks around it.
-#[derive(Clone, Debug)]
-struct JumpPlace {
-    /// The index of the micro-op.
-    at: usize,
-    /// The open blocks, the innermost last.
-    blocks: Vec<usize>,
-    range: Range<usize>,
-}
-
-/// The jumps of a function whose body is being lowered.
-#[derive(Debug, Default)]
-pub(super) struct Jumps {
-    labels: BTreeMap<String, JumpPlace>,
-    jumps: Vec<(String, JumpPlace)>,
-    /// Blocks, and the indices at which they declare something with an initial value.
-    initialised: Vec<(usize, usize)>,
-}
-
-impl Jumps {
-    /// Whether code behind this place can run again.
-    pub(super) fn has_labels(&self) -> bool {
-        !self.labels.is_empty()
-    }
-}
 
 impl Lowering<'_, '_> {
     fn jump_place(&self, range: &Range<usize>) -> JumpPlace {

@@ -13,7 +13,7 @@ use super::ast::{
     Base, Expr as Tree, ExprKind, Function, Initial, Stmt, StmtKind, StructSyntax, TypeName,
 };
 use super::host::HostState;
-use super::jumps::Jumps;
+use super::jump_places::Jumps;
 use super::place::Place;
 pub(super) use super::scope::Touches;
 use super::scope::{Binding, Instance, Scopes, Variable};

@@ -71,6 +71,7 @@ mod instances;
 mod integer;
 mod integer_calls;
 mod items;
+mod jump_places;
 mod jumps;
 mod lambdas;
 mod lanes;

@@ -6,8 +6,8 @@
 
 use rspirv::spirv::{MemorySemantics, Op};
 
-use super::Translated;
 use super::kernel::Writer;
+use super::refusal::Translated;
 use super::types::integer;
 use super::values::{Value, address};
 

@@ -7,8 +7,8 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{GroupOperation, Op};
 
-use super::Translated;
 use super::kernel::Writer;
+use super::refusal::Translated;
 
 /// Combinations of the values of a group: the word, and whether of numbers with a sign.
 const COMBINED: &[(Op, &str, bool)] = &[

@@ -11,8 +11,8 @@ use std::collections::{HashMap, HashSet};
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, StorageClass};
 
-use super::Translated;
 use super::module::{Block, Kernel, Module, SpirvFunction, SpirvType};
+use super::refusal::Translated;
 use super::values::Value;
 use crate::isa::clike::is_reserved;
 use diag::{MappedText, Span};

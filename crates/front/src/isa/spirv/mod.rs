@@ -34,6 +34,7 @@ mod groups;
 mod kernel;
 mod module;
 mod operations;
+mod refusal;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -45,18 +46,7 @@ use diag::{Diagnostic, SourceFile, Span, Translation};
 
 use kernel::Writer;
 use module::Module;
-
-/// What keeps an instruction from being translated.
-#[derive(Clone, Debug)]
-pub(super) struct Refusal {
-    /// The index of the instruction.
-    at: usize,
-    message: String,
-    label: String,
-}
-
-/// A result of the translation.
-type Translated<T> = Result<T, Box<Refusal>>;
+use refusal::Refusal;
 
 /// A module, translated: a file with its code, and errors in the kernels that it lacks.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use rspirv::spirv::{AddressingModel, BuiltIn, Capability, Decoration, ExecutionM
 use rspirv::spirv::{ExecutionModel, Op, StorageClass};
 
 use super::binary::Listed;
-use super::{Refusal, Translated};
+use super::refusal::{Refusal, Translated};
 use diag::SourceOrigin;
 
 /// The capabilities of modules that are read.

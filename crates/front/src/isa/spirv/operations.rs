@@ -6,10 +6,10 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{MemoryAccess, Op};
 
-use super::Translated;
 use super::binary::extended;
 use super::kernel::Writer;
 use super::module::SpirvType;
+use super::refusal::Translated;
 use super::types::integer;
 use super::values::Value;
 

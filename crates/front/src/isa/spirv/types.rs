@@ -2,9 +2,9 @@
 
 use rspirv::spirv::StorageClass;
 
-use super::Translated;
 use super::kernel::Writer;
 use super::module::SpirvType;
+use super::refusal::Translated;
 
 /// The address space that a storage class is, with a blank behind it.
 fn space(class: StorageClass) -> Option<&'static str> {

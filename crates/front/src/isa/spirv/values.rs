@@ -7,9 +7,9 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 
-use super::Translated;
 use super::kernel::Writer;
 use super::module::SpirvType;
+use super::refusal::Translated;
 use super::types::integer;
 
 /// A result in the code.
