@@ -183,7 +183,7 @@ fn what_is_not_read_is_said_at_its_instruction() {
         (module("OpStore %p %none\nOpReturn"), "is not defined"),
         (
             module("%v = OpAtomicLoad %uint %p %c16 %c2\nOpReturn"),
-            "is no scope",
+            "has a scope that OpenCL lacks",
         ),
         (
             module("OpControlBarrier %c1 %c2 %c272\nOpReturn"),
