@@ -55,7 +55,7 @@ pub struct Launch {
     /// The number of CTAs per cluster in each dimension. If empty, the kernel's requirement
     /// applies, if there is one.
     pub cluster: Vec<u32>,
-    /// Bindings of parameters, variables and special registers, in the notation of [`Binding::of`].
+    /// Bindings of parameters, variables and special registers, as `--arg` takes them.
     pub args: Vec<String>,
     /// The condition of the test.
     pub ask: Option<String>,
