@@ -9,7 +9,7 @@ use super::blessing::{self, Edit};
 use super::cache::{self, Cache};
 use super::decide::{self, Decided};
 use super::exit;
-use super::failed::Record;
+use super::failed::FailedRecord;
 use super::launches;
 use super::plan::{self, Question, RequestedModels, Unit};
 use super::run::Run;
@@ -139,7 +139,7 @@ fn configure(run: &mut Run<'_>, args: &CheckArgs) -> AnswerParts {
 
 /// Opens the cache of a run, and the record of failures beside it. The record is kept if verdicts
 /// are, or for `--rerun-failed`.
-fn open_cache(run: &mut Run<'_>, args: &CheckArgs) -> Option<Record> {
+fn open_cache(run: &mut Run<'_>, args: &CheckArgs) -> Option<FailedRecord> {
     let folder = cache::default_folder(args.cache_dir.as_deref());
     let keeps = !(args.no_cache || cache::is_off());
     run.cache = folder
@@ -147,7 +147,7 @@ fn open_cache(run: &mut Run<'_>, args: &CheckArgs) -> Option<Record> {
         .filter(|_| keeps)
         .map(|folder| Arc::new(Cache::new(folder)));
     let folder = folder.filter(|_| keeps || args.rerun_failed)?;
-    Some(Record::open(&folder, &args.paths))
+    Some(FailedRecord::open(&folder, &args.paths))
 }
 
 /// The questions about a test under a model.
@@ -174,7 +174,7 @@ struct Receiver {
     /// The edits that bless expectations.
     edits: Vec<Edit>,
     /// The record of failures.
-    record: Option<Record>,
+    record: Option<FailedRecord>,
     fail_fast: bool,
 }
 
@@ -269,8 +269,8 @@ fn count(run: &mut Run<'_>, line: &AnswerLine, blessed: bool) {
 }
 
 /// Narrows the selection to the last failures. If none are known, says so and leaves it unchanged.
-fn rerun(run: &mut Run<'_>, record: Option<&Record>, selection: &mut Selection) {
-    let (failed, warning) = record.map(Record::before).unwrap_or_default();
+fn rerun(run: &mut Run<'_>, record: Option<&FailedRecord>, selection: &mut Selection) {
+    let (failed, warning) = record.map(FailedRecord::before).unwrap_or_default();
     run.complain(&warning.into_iter().collect::<Vec<_>>());
     match failed {
         Some(failed) if !failed.is_empty() => selection.failed = Some(failed),

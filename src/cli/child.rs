@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 const LONGEST: usize = 64 << 10;
 
 /// A command line for the child.
-pub(super) struct Job {
+pub(super) struct ChildJob {
     /// The command and its options; the path of the input comes last.
     pub(super) arguments: Vec<String>,
     /// The input.
@@ -47,7 +47,7 @@ pub(super) enum Input {
 }
 
 /// How a child ended.
-pub(super) enum Outcome {
+pub(super) enum ChildOutcome {
     /// By itself.
     Finished(Finished),
     /// The limit passed.
@@ -87,7 +87,7 @@ impl Drop for Guard {
 ///
 /// # Errors
 /// The child does not start, or its files cannot be written.
-pub(super) fn run(job: &Job, cancelled: &AtomicBool) -> io::Result<Outcome> {
+pub(super) fn run(job: &ChildJob, cancelled: &AtomicBool) -> io::Result<ChildOutcome> {
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
     let mut command = Command::new(std::env::current_exe()?);
@@ -126,10 +126,10 @@ pub(super) fn run(job: &Job, cancelled: &AtomicBool) -> io::Result<Outcome> {
             break status.code();
         }
         if cancelled.load(Ordering::Relaxed) || stop::requested().is_some() {
-            return Ok(Outcome::Cancelled);
+            return Ok(ChildOutcome::Cancelled);
         }
         if Instant::now() >= end {
-            return Ok(Outcome::OutOfTime);
+            return Ok(ChildOutcome::OutOfTime);
         }
         thread::sleep(PAUSE);
     };
@@ -137,7 +137,7 @@ pub(super) fn run(job: &Job, cancelled: &AtomicBool) -> io::Result<Outcome> {
         let text = fs::read(at(name)).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     };
-    Ok(Outcome::Finished(Finished {
+    Ok(ChildOutcome::Finished(Finished {
         code,
         out: beginning(&at("out"))?,
         err: beginning(&at("err"))?,

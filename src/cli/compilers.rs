@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::args::{CompilersArgs, EngineArg};
 use super::catalogue::Catalogue;
-use super::distinguish::{Side, Way, confirmed};
+use super::distinguish::{MappedModel, Way, confirmed};
 use super::run::Run;
 use super::terminal::{Terminal, cannot_write};
 use super::{exit, files, load};
@@ -375,15 +375,15 @@ fn search(
         run.terminal.diagnose_all(&catalogue.diagnostics());
         return Err(exit::INVALID);
     };
-    let allows = Side {
+    let allows = MappedModel {
         model: target.clone(),
         mapping: Some(mapping),
     };
-    let promised = Side {
+    let promised = MappedModel {
         model: target,
         mapping: Some(report.mapping),
     };
-    let forbids = Side {
+    let forbids = MappedModel {
         model: source,
         mapping: None,
     };
@@ -392,12 +392,12 @@ fn search(
     // The search knows exchanges alone; a compare-exchange that succeeds is one. The result is
     // written and decided with those.
     alphabet.compares = row.0 == OpKind::Cas;
-    let searched = |side: &Side| {
+    let searched = |side: &MappedModel| {
         let mapping = side
             .mapping
             .filter(|_| alphabet.compares)
             .map(|m| &*Box::leak(Box::new(as_exchanges(m))));
-        Side {
+        MappedModel {
             model: side.model.clone(),
             mapping: mapping.or(side.mapping),
         }

@@ -477,13 +477,13 @@ fn span(value: &Spanned<DeValue<'_>>) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diag::{Style, render};
+    use diag::{TextStyle, render};
 
     fn values(text: &str, profile: Option<&str>) -> Result<Values, String> {
         let file = SourceFile::new("../fencepost.toml", text);
         read(Path::new(".."), &file, profile).map_err(|all| {
             all.iter()
-                .map(|d| render(d, Style::Plain))
+                .map(|d| render(d, TextStyle::Plain))
                 .collect::<String>()
         })
     }

@@ -14,7 +14,7 @@ use cat::model::ir::{Model, TestEffect};
 use diag::nearest;
 use engine::Limits;
 use engine::ProgressModel;
-use engine::liveness::{Liveness, Setting};
+use engine::liveness::{Liveness, LivenessTask};
 use operational::{HangSearch, RunSearch};
 use program::litmus::{Expectation, LitmusTest};
 use program::options::Setting as Value;
@@ -132,7 +132,7 @@ impl Timed {
 }
 
 /// The answers to the questions of a unit.
-struct Answers {
+struct UnitAnswers {
     answers: Vec<Timed>,
     /// Whether they would be the same at any other time.
     lasting: bool,
@@ -280,7 +280,7 @@ fn know(lines: &mut [AnswerLine], expectation: &Expectation) {
 }
 
 /// Puts the questions of a unit to the checkers.
-fn ask_all(unit: &Unit<'_>, settings: &Settings, explain: bool) -> Answers {
+fn ask_all(unit: &Unit<'_>, settings: &Settings, explain: bool) -> UnitAnswers {
     let setting = OnceCell::new();
     let mut checkers = Checkers {
         models: ModelChecker {
@@ -300,14 +300,14 @@ fn ask_all(unit: &Unit<'_>, settings: &Settings, explain: bool) -> Answers {
         answers.push(timed);
     }
     checkers.abandon();
-    Answers { answers, lasting }
+    UnitAnswers { answers, lasting }
 }
 
 /// The checkers of a unit. Each is opened when a question first needs it.
 struct Checkers<'u> {
     models: ModelChecker<'u>,
     every_launch: OnceCell<Option<EveryLaunch<'u>>>,
-    setting: &'u OnceCell<Setting>,
+    setting: &'u OnceCell<LivenessTask>,
     liveness: Option<Liveness<'u>>,
 }
 
@@ -447,7 +447,7 @@ impl Checkers<'_> {
         let ModelChecker { unit, settings, .. } = self.models;
         let setting = self
             .setting
-            .get_or_init(|| Setting::new(&unit.test, &unit.model.model));
+            .get_or_init(|| LivenessTask::new(&unit.test, &unit.model.model));
         let limits = Limits {
             timeout: time_of(&question.ask, settings),
             ..settings.limits

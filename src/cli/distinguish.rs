@@ -34,14 +34,14 @@ pub(super) fn run(args: &DistinguishArgs, terminal: &Terminal) -> u8 {
 
 /// A model, and the mapping through which it judges the programs.
 #[derive(Clone)]
-pub(super) struct Side {
+pub(super) struct MappedModel {
     /// The model.
     pub model: Named,
     /// The mapping.
     pub mapping: Option<&'static Mapping>,
 }
 
-impl Side {
+impl MappedModel {
     /// In the form that the search takes.
     pub(super) fn judged<'a>(&'a self, set: &'a [Setting]) -> JudgeSetup<'a> {
         JudgeSetup {
@@ -185,9 +185,9 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
 #[derive(Clone, Copy)]
 pub(super) struct Way<'a> {
     /// The model that allows the programs.
-    pub allows: &'a Side,
+    pub allows: &'a MappedModel,
     /// The model that forbids them.
-    pub forbids: &'a Side,
+    pub forbids: &'a MappedModel,
 }
 
 impl<'a> Way<'a> {
@@ -300,7 +300,7 @@ fn sides(
     names: &[String; 2],
     question: &QuestionArgs,
     selected: Option<&'static Mapping>,
-) -> Result<([Side; 2], Dialect), Vec<Diagnostic>> {
+) -> Result<([MappedModel; 2], Dialect), Vec<Diagnostic>> {
     let mut catalogue = Catalogue::new(question.prelude.clone());
     // A file without a statement counts as the model that its name begins with, like a shipped
     // model.
@@ -359,7 +359,7 @@ fn sides(
     let via = [through(0), through(1)];
     let mut load = |i: usize| {
         let spoken = via[i].map_or(dialect, |m: &Mapping| m.to);
-        catalogue.get(&names[i], spoken).map(|model| Side {
+        catalogue.get(&names[i], spoken).map(|model| MappedModel {
             model,
             mapping: via[i],
         })

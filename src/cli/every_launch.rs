@@ -7,7 +7,7 @@ use super::plan::{Question, Unit};
 use super::settings::Settings;
 use front::litmus::form::{self, Form, forms};
 use parametric::decide::Apart;
-use parametric::{Answer, Kernel, Limits, Property, Sizes, decide_for};
+use parametric::{KernelInput, KernelLimits, KernelProperty, KernelVerdict, Sizes, decide_for};
 use program::Dialect;
 use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
 use verdict::{Change, Launches, Need, PARAMETRIC, Reach, Reason, Remedy, Verdict, Where};
@@ -76,25 +76,31 @@ impl<'a> EveryLaunch<'a> {
         launch.is_some_and(|l| l.by != LaunchOrigin::Choice && !l.given.has_arguments)
     }
 
-    fn decide(&self, ask: &Ask, sizes: Sizes, time: Duration, tries: bool) -> Result<Answer, Open> {
+    fn decide(
+        &self,
+        ask: &Ask,
+        sizes: Sizes,
+        time: Duration,
+        tries: bool,
+    ) -> Result<KernelVerdict, Open> {
         let form = self.form.as_ref().map_err(|why| Open {
             why: why.clone(),
             apart: None,
         })?;
-        let kernel = Kernel {
+        let kernel = KernelInput {
             form,
             name: &self.test.file.name,
             bytes: self.test.file.text.as_bytes(),
             source: self.test.launch.is_some().then_some(self.test),
         };
         let property = match ask {
-            Ask::Race => Property::Race,
-            _ => Property::Divergence,
+            Ask::Race => KernelProperty::Race,
+            _ => KernelProperty::Divergence,
         };
-        let limits = Limits {
+        let limits = KernelLimits {
             answer: time,
             tries,
-            ..Limits::default()
+            ..KernelLimits::default()
         };
         Ok(decide_for(kernel, property, sizes, &limits))
     }
@@ -113,14 +119,14 @@ impl<'a> EveryLaunch<'a> {
         let sizes = given(self.test, form);
         let begun = Instant::now();
         let (proved, assumed) = match self.decide(ask, sizes, self.time(PROOF, 2), false)? {
-            Answer::Never { proved, assumed } => (proved, assumed),
-            Answer::Happens { apart, .. } | Answer::Tried { apart, .. } => {
+            KernelVerdict::Never { proved, assumed } => (proved, assumed),
+            KernelVerdict::Happens { apart, .. } | KernelVerdict::Tried { apart, .. } => {
                 return Err(Open {
                     why: said(ask, &apart),
                     apart: Some(Box::new(apart)),
                 });
             }
-            Answer::Undecided { reason, apart } => {
+            KernelVerdict::Undecided { reason, apart } => {
                 let why = apart.as_ref().map_or(reason, |apart| said(ask, apart));
                 return Err(Open {
                     why,
@@ -139,10 +145,10 @@ impl<'a> EveryLaunch<'a> {
         for wide in wider.into_iter().flatten() {
             let left = self.time(EXTENSION, 4).saturating_sub(begun.elapsed() / 4);
             match self.decide(ask, wide, left, false) {
-                Ok(Answer::Never { proved, assumed }) => {
+                Ok(KernelVerdict::Never { proved, assumed }) => {
                     return Ok(never(ask, proved.launches(), assumed));
                 }
-                Ok(Answer::Undecided {
+                Ok(KernelVerdict::Undecided {
                     apart: Some(apart), ..
                 }) => {
                     if let Some(reach) = &mut answer.reach {
@@ -177,8 +183,10 @@ impl<'a> EveryLaunch<'a> {
     ) -> (verdict::Answer, Option<LitmusTest>) {
         match self.decide(ask, sizes, time, true) {
             Err(open) => (undecided(open), None),
-            Ok(Answer::Never { proved, assumed }) => (never(ask, proved.launches(), assumed), None),
-            Ok(Answer::Happens {
+            Ok(KernelVerdict::Never { proved, assumed }) => {
+                (never(ask, proved.launches(), assumed), None)
+            }
+            Ok(KernelVerdict::Happens {
                 exact,
                 test,
                 apart,
@@ -205,7 +213,7 @@ impl<'a> EveryLaunch<'a> {
                 }
                 (answer, Some(*test))
             }
-            Ok(Answer::Tried { up_to, apart }) => {
+            Ok(KernelVerdict::Tried { up_to, apart }) => {
                 let mut answer = never(ask, Launches::Tried(up_to), Vec::new());
                 if let Some(reach) = &mut answer.reach {
                     reach.open = Some(said(ask, &apart));
@@ -213,7 +221,7 @@ impl<'a> EveryLaunch<'a> {
                 }
                 (answer, None)
             }
-            Ok(Answer::Undecided { reason, apart }) => {
+            Ok(KernelVerdict::Undecided { reason, apart }) => {
                 let (why, apart) = (reason, apart.map(Box::new));
                 (undecided(Open { why, apart }), None)
             }
@@ -264,7 +272,9 @@ pub(super) fn in_place_of(
         timeout: settings.limits.timeout,
     };
     match kernel.decide(&question.ask, sizes, kernel.time(PROOF, 2), false) {
-        Ok(Answer::Never { proved, assumed }) => never(&question.ask, proved.launches(), assumed),
+        Ok(KernelVerdict::Never { proved, assumed }) => {
+            never(&question.ask, proved.launches(), assumed)
+        }
         _ => exact,
     }
 }
@@ -336,7 +346,7 @@ impl EveryLaunch<'_> {
         };
         [Ask::Race, Ask::Divergence].iter().all(|ask| {
             let answer = changed.decide(ask, sizes, time, false);
-            matches!(answer, Ok(Answer::Never { .. }))
+            matches!(answer, Ok(KernelVerdict::Never { .. }))
         })
     }
 }

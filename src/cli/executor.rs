@@ -25,7 +25,7 @@ use program::options::Setting;
 use recording::Recording;
 use report::{Observations, ReportSubject, RunExpected};
 use simt::schedule::{Observation, Recorded};
-use simt::{self, Launch, MachineMemory, RunOptions, Schedule, Scheduling};
+use simt::{self, LaunchOptions, MachineMemory, RunOptions, Schedule, Scheduling};
 
 /// The options, checked.
 #[derive(Clone)]
@@ -64,7 +64,7 @@ impl RunMethod {
 }
 
 /// One test under one model.
-struct Job<'a> {
+struct ExecutorJob<'a> {
     unit: Unit<'a>,
     /// Whether the test's expectations about runs are judged here: once for all models.
     expectations: bool,
@@ -137,11 +137,11 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     };
     run.open(&units, false)?;
     let mut last: Option<*const LitmusTest> = None;
-    let jobs: Vec<Job<'_>> = units
+    let jobs: Vec<ExecutorJob<'_>> = units
         .into_iter()
         .map(|unit| {
             let first = last.replace(unit.source) != Some(unit.source);
-            Job {
+            ExecutorJob {
                 expectations: first && !matches!(plan.how, RunMethod::Replay(_)),
                 unit,
             }
@@ -195,7 +195,7 @@ fn options(args: &RunArgs, timeout: Option<Duration>) -> Result<RunOptions, Box<
     } = args.launch;
     let options = RunOptions {
         scheduling: Scheduling::from(args.scheduling),
-        launch: Launch {
+        launch: LaunchOptions {
             warp_size,
             sms,
             resident,
@@ -245,7 +245,7 @@ fn weak(unit: &Unit<'_>) -> MachineMemory {
         .unwrap_or(MachineMemory::Weak)
 }
 
-fn judge(job: &Job<'_>, settings: &Settings, plan: &RunPlan) -> Decided<RunResult> {
+fn judge(job: &ExecutorJob<'_>, settings: &Settings, plan: &RunPlan) -> Decided<RunResult> {
     let start = Instant::now();
     let unit = &job.unit;
     let memory = if plan.weak {

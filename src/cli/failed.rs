@@ -38,15 +38,15 @@ impl FailureList {
 }
 
 /// The record of one folder and list of paths, and the answers since it was read.
-pub(super) struct Record {
+pub(super) struct FailedRecord {
     file: PathBuf,
     failed: BTreeSet<QuestionNames>,
     asked: BTreeSet<QuestionNames>,
 }
 
-impl Record {
+impl FailedRecord {
     /// The record of runs over `paths` from the current folder.
-    pub(super) fn open(folder: &Path, paths: &[PathBuf]) -> Record {
+    pub(super) fn open(folder: &Path, paths: &[PathBuf]) -> FailedRecord {
         let mut name = env::current_dir().unwrap_or_default().into_os_string();
         for path in paths {
             name.push("\0");
@@ -55,7 +55,7 @@ impl Record {
         let file = folder
             .join("failed")
             .join(hex(&sha256(name.as_encoded_bytes())));
-        Record {
+        FailedRecord {
             file,
             failed: BTreeSet::new(),
             asked: BTreeSet::new(),

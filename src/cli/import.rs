@@ -14,7 +14,7 @@ use super::pool::Pool;
 use super::terminal::{Terminal, cannot_write};
 use super::{defect, exit, files, seams};
 use diag::{Diagnostic, Severity, file};
-use front::litmus::kernel::{Launch, Source};
+use front::litmus::kernel::{Launch, PtxFile};
 use front::litmus::source::{self, Options, SourceKind};
 
 /// Runs it; returns the exit code.
@@ -46,7 +46,7 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
         mut diagnostics,
         crashes,
         ..
-    } = load::load(load::Request {
+    } = load::load(load::LoadRequest {
         arguments: &args.files,
         pool: Pool::new(None),
         options: &Options::default(),
@@ -118,7 +118,7 @@ fn module(path: &Path, args: &ImportArgs, terminal: &Terminal) -> u8 {
         && [&args.grid, &args.block, &args.cluster]
             .iter()
             .all(|sizes| sizes.is_empty());
-    let made = Source::read(&name, &text).and_then(|source| match list {
+    let made = PtxFile::read(&name, &text).and_then(|source| match list {
         true => Ok((source.listing(), Vec::new())),
         false => {
             let made = source.to_toml(args.kernel.as_deref(), &launch);

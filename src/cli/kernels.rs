@@ -14,8 +14,8 @@ use report::{AnswerLine, KernelAnswer, LaunchSource};
 use simt::race::Race;
 use simt::{Early, MachineMemory, RunOptions, Schedule};
 use verdict::{
-    Answer, Ending, Fault, FaultEvent, Launches, PARAMETRIC, Place, Property, RacingPair, Reason,
-    Remedy, Unwritten, Verdict, Where, Witness,
+    Answer, Ending, Fault, FaultEvent, InstrPlace, Launches, PARAMETRIC, Property, RacingPair,
+    Reason, Remedy, Unwritten, Verdict, Where, Witness,
 };
 
 use super::plan::{Question, Unit};
@@ -557,7 +557,7 @@ impl Told<'_> {
     }
 
     /// An access outside of all memory.
-    fn outside(&self, place: &Place) -> Diagnostic {
+    fn outside(&self, place: &InstrPlace) -> Diagnostic {
         let kernel = &self.launch.kernel;
         let message = format!("`{kernel}`: an access outside of every object");
         let thread = threads_named(self.test, &place.thread);

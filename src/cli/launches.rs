@@ -21,7 +21,7 @@ use super::with;
 use diag::Diagnostic;
 use front::litmus::form::{self, Form, forms};
 use front::litmus::{FileKind, MAX_THREADS, TestFile, source};
-use parametric::{Limits, Sizes};
+use parametric::{KernelLimits, Sizes};
 use program::Dialect;
 use program::litmus::{LaunchOrigin, LitmusTest};
 use report::AnswerLine;
@@ -72,7 +72,7 @@ pub(super) fn load(
         launches: Vec::new(),
         ..run.sources.clone()
     };
-    let request = load::Request {
+    let request = load::LoadRequest {
         options: if asked.if_large {
             &run.sources
         } else {
@@ -90,7 +90,7 @@ pub(super) fn load(
     let timeout = args.question.timeout.and_then(|t| t.0);
     let mut launches = LaunchRun {
         launch: asked.launch,
-        time: timeout.unwrap_or(Limits::default().answer),
+        time: timeout.unwrap_or(KernelLimits::default().answer),
         forms: BTreeMap::new(),
     };
     let files = files.into_iter().filter_map(|file| {

@@ -9,7 +9,7 @@ use report::{ReportFormat, counted};
 
 /// A test under a model, in the order of the run.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ListLine<'a> {
     path: &'a str,
     test: &'a str,
     model: &'a str,
@@ -19,7 +19,7 @@ struct Listed<'a> {
 
 /// The list of some units; `None`: the format has none.
 pub(super) fn list(units: &[Unit<'_>], format: ReportFormat) -> Option<String> {
-    let all: Vec<Listed<'_>> = units.iter().map(Listed::of).collect();
+    let all: Vec<ListLine<'_>> = units.iter().map(ListLine::of).collect();
     match format {
         ReportFormat::Human => Some(human(&all)),
         ReportFormat::Json => serde_json::to_string(&all).ok().map(|text| text + "\n"),
@@ -32,10 +32,10 @@ pub(super) fn list(units: &[Unit<'_>], format: ReportFormat) -> Option<String> {
     }
 }
 
-impl<'a> Listed<'a> {
-    fn of(unit: &'a Unit<'_>) -> Listed<'a> {
+impl<'a> ListLine<'a> {
+    fn of(unit: &'a Unit<'_>) -> ListLine<'a> {
         let properties = unit.questions.iter().map(|q| q.property().to_string());
-        Listed {
+        ListLine {
             path: unit.path,
             test: &unit.source.name,
             model: &unit.model.request,
@@ -45,7 +45,7 @@ impl<'a> Listed<'a> {
 }
 
 /// A line a test and model, and their numbers.
-fn human(all: &[Listed<'_>]) -> String {
+fn human(all: &[ListLine<'_>]) -> String {
     let mut text = String::new();
     for listed in all {
         text += &format!("{}: {} [{}]", listed.path, listed.test, listed.model);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::paths::{self, Found};
-use super::pool::{Event, Pool};
+use super::pool::{Pool, PoolEvent};
 use super::{exit, headers, interrupt, panics, with};
 use diag::{Diagnostic, file};
 use front::litmus::TestFile as Tests;
@@ -57,7 +57,7 @@ pub(super) struct Loaded<F = File> {
 
 /// The files that a command names, and how they are read.
 #[derive(Clone, Copy)]
-pub(super) struct Request<'a> {
+pub(super) struct LoadRequest<'a> {
     pub arguments: &'a [PathBuf],
     pub pool: Pool,
     /// How source files are read.
@@ -67,7 +67,7 @@ pub(super) struct Request<'a> {
 }
 
 /// Finds and reads all tests of a request.
-pub(super) fn load(request: Request<'_>) -> Loaded {
+pub(super) fn load(request: LoadRequest<'_>) -> Loaded {
     let loaded = load_as(request, with::read);
     let mut diagnostics = loaded.diagnostics;
     let mut files = Vec::new();
@@ -91,7 +91,7 @@ pub(super) fn load(request: Request<'_>) -> Loaded {
 
 /// Finds all files of a request. `reader` reads each from its name and its bytes.
 pub(super) fn load_as<T: Send>(
-    request: Request<'_>,
+    request: LoadRequest<'_>,
     reader: impl Fn(&str, &[u8], &Options) -> Result<T, Vec<Diagnostic>> + Sync,
 ) -> Loaded<FileContents<T>> {
     let mut diagnostics = Vec::new();
@@ -130,7 +130,7 @@ pub(super) fn load_as<T: Send>(
         &found,
         |found| (found.clone(), read(found, request.options, &reader)),
         |event| {
-            let Event::Result((found, outcome)) = event else {
+            let PoolEvent::Result((found, outcome)) = event else {
                 // A reader waits for standard input.
                 interrupt::leave(interrupt::code().unwrap_or(exit::INVALID));
             };

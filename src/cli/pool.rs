@@ -25,7 +25,7 @@ const LOOK_UP: Duration = Duration::from_millis(20);
 const ALONE: Duration = Duration::from_millis(2);
 
 /// An event for the sink.
-pub(super) enum Event<R> {
+pub(super) enum PoolEvent<R> {
     /// The next result.
     Result(R),
     /// All results were given, but some worker has not returned and does not listen. Nothing
@@ -65,7 +65,7 @@ impl Pool {
         &self,
         items: &[T],
         work: impl Fn(&T) -> R + Sync,
-        sink: impl FnMut(Event<R>) -> ControlFlow<()>,
+        sink: impl FnMut(PoolEvent<R>) -> ControlFlow<()>,
     ) where
         T: Sync,
         R: Send,
@@ -83,7 +83,7 @@ impl Pool {
         &self,
         items: &[T],
         work: impl Fn(&T) -> R + Sync,
-        mut sink: impl FnMut(Event<R>) -> ControlFlow<()>,
+        mut sink: impl FnMut(PoolEvent<R>) -> ControlFlow<()>,
         stopped: &dyn Fn() -> bool,
         patience: Duration,
     ) where
@@ -141,7 +141,7 @@ impl Pool {
                 }
                 while let Some(result) = waiting.remove(&due) {
                     due += 1;
-                    if sink(Event::Result(result)).is_break() {
+                    if sink(PoolEvent::Result(result)).is_break() {
                         stop.store(true, Ordering::Relaxed);
                         return;
                     }
@@ -156,11 +156,11 @@ impl Pool {
             stop.store(true, Ordering::Relaxed);
             for (index, item) in items.iter().enumerate().skip(due) {
                 let result = waiting.remove(&index).unwrap_or_else(|| work(item));
-                if sink(Event::Result(result)).is_break() {
+                if sink(PoolEvent::Result(result)).is_break() {
                     break;
                 }
             }
-            let _ = sink(Event::Abandoned);
+            let _ = sink(PoolEvent::Abandoned);
         });
     }
 }
@@ -184,7 +184,7 @@ mod tests {
             };
             let mut seen = Vec::new();
             pool.in_order(&items, slow_at_first, |event| {
-                let Event::Result(i) = event else {
+                let PoolEvent::Result(i) = event else {
                     panic!("nothing was stopped")
                 };
                 seen.push(i);
@@ -226,10 +226,10 @@ mod tests {
         };
         let (mut seen, mut abandoned) = (Vec::new(), None);
         let begin = Instant::now();
-        let sink = |event: Event<(u32, &'static str)>| {
+        let sink = |event: PoolEvent<(u32, &'static str)>| {
             match event {
-                Event::Result(result) => seen.push(result),
-                Event::Abandoned => abandoned = Some(begin.elapsed()),
+                PoolEvent::Result(result) => seen.push(result),
+                PoolEvent::Abandoned => abandoned = Some(begin.elapsed()),
             }
             ControlFlow::Continue(())
         };

@@ -15,7 +15,7 @@ use super::exit::Events;
 use super::load::{self, File, Loaded};
 use super::outputs::Outputs;
 use super::plan::{self, Plan, Question, RequestedModels, Unit};
-use super::pool::{Event, Pool};
+use super::pool::{Pool, PoolEvent};
 use super::progress::Progress;
 use super::select::Selection;
 use super::settings::Settings;
@@ -114,8 +114,8 @@ impl<'a> Run<'a> {
     }
 
     /// The reading of the files under `paths`, with the options of the run.
-    pub(super) fn request<'r>(&'r self, paths: &'r [PathBuf]) -> load::Request<'r> {
-        load::Request {
+    pub(super) fn request<'r>(&'r self, paths: &'r [PathBuf]) -> load::LoadRequest<'r> {
+        load::LoadRequest {
             arguments: paths,
             pool: self.pool,
             options: &self.sources,
@@ -302,7 +302,7 @@ impl<'a> Run<'a> {
                 decided
             },
             |event| {
-                let Event::Result(decided) = event else {
+                let PoolEvent::Result(decided) = event else {
                     progress.finish();
                     interrupt::leave(self.end());
                 };

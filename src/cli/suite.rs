@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::args::DistinguishArgs;
-use super::distinguish::Side;
+use super::distinguish::MappedModel;
 use super::run::Run;
 use super::{import, seams};
 use cat::model::clauses::ModelText;
@@ -32,7 +32,7 @@ const UNSHOWN: usize = 3;
 pub(super) fn suite(
     run: &mut Run<'_>,
     args: &DistinguishArgs,
-    side: &Side,
+    side: &MappedModel,
     alphabet: &Alphabet,
 ) -> Result<(), u8> {
     if let Some(mapping) = run.settings.mapping {
@@ -131,7 +131,7 @@ impl SpokenClauses {
     fn of(
         run: &Run<'_>,
         args: &DistinguishArgs,
-        side: &Side,
+        side: &MappedModel,
         judged: &JudgeSetup<'_>,
         alphabet: &Alphabet,
     ) -> Result<SpokenClauses, u8> {
@@ -171,7 +171,7 @@ impl SpokenClauses {
 /// A suite in the making.
 struct SuiteMaker<'a, 'r> {
     run: &'a mut Run<'r>,
-    side: &'a Side,
+    side: &'a MappedModel,
     alphabet: &'a Alphabet,
     judged: JudgeSetup<'a>,
     /// The largest size of programs for clauses without a minimal test.

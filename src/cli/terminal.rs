@@ -14,7 +14,7 @@ use anstream::{AutoStream, ColorChoice};
 
 use super::args::{Color, Talk};
 use super::exit;
-use diag::{self, Diagnostic, Severity, Style, harmless};
+use diag::{self, Diagnostic, Severity, TextStyle, harmless};
 
 /// The user's terminal.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,7 @@ impl Terminal {
         }
         let mut err = AutoStream::new(io::stderr(), self.colour);
         // A stream without colours removes them.
-        let _ = err.write_all(diag::render(diagnostic, Style::Coloured).as_bytes());
+        let _ = err.write_all(diag::render(diagnostic, TextStyle::Coloured).as_bytes());
     }
 
     /// Several diagnostics, identical ones together; returns the number of errors.

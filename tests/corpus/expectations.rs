@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::liveness::{Liveness, LivenessTask, ProgressModel};
 use fencepost::check::{Engine, Limits, Session};
-use fencepost::diag::{Diagnostic, Style, render};
+use fencepost::diag::{Diagnostic, TextStyle, render};
 use fencepost::litmus::{Expectation, LitmusTest, Quantifier, Reachability, TestFile, read};
 use fencepost::model::ir::Model;
 use fencepost::model::{Library, load_shipped};
@@ -161,7 +161,7 @@ fn label(path: &Path) -> String {
 fn rendered(diagnostics: &[Diagnostic]) -> String {
     diagnostics
         .iter()
-        .map(|d| render(d, Style::Plain))
+        .map(|d| render(d, TextStyle::Plain))
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -319,7 +319,7 @@ fn decide(
             },
         )?;
     }
-    let setting = Setting::new(test, model);
+    let setting = LivenessTask::new(test, model);
     let mut liveness = Liveness::new(&setting, engine, limits(), &[]);
     for (progress, &hangs) in &expectation.liveness {
         let model = ProgressModel::from_name(progress).ok_or("no such progress model")?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fencepost::check::operational::{self, ExpectationResult, carry_out};
-use fencepost::diag::{Style, render};
+use fencepost::diag::{TextStyle, render};
 use fencepost::litmus::{LitmusTest, read_path};
 use libtest_mimic::{Failed, Trial};
 
@@ -35,7 +35,7 @@ pub(super) fn trials() -> Vec<Trial> {
             Err(diagnostics) => {
                 let text: String = diagnostics
                     .iter()
-                    .map(|d| render(d, Style::Plain))
+                    .map(|d| render(d, TextStyle::Plain))
                     .collect();
                 trials.push(Trial::test(name, move || Err(text.into())));
             }

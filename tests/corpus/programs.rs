@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fencepost::diag::{Style, render};
+use fencepost::diag::{TextStyle, render};
 use fencepost::litmus::{LitmusTest, Reachability, read_path};
 use libtest_mimic::{Failed, Trial};
 use serde::Deserialize;
@@ -53,7 +53,7 @@ fn hold(entry: &Entry) -> Result<(), Failed> {
     let (file, name) = path.split_once("::").unwrap_or((path, stem));
     let tests = read_path(&Path::new("litmus").join(format!("{file}.toml"))).map_err(|all| {
         all.iter()
-            .map(|d| render(d, Style::Plain))
+            .map(|d| render(d, TextStyle::Plain))
             .collect::<String>()
     })?;
     for (i, reading) in READINGS.into_iter().enumerate() {

@@ -2,14 +2,14 @@
 //! an allowed twin, and the messages for bad files.
 
 use fencepost::check::{Engine, Limits, Session};
-use fencepost::diag::{Style, render};
+use fencepost::diag::{TextStyle, render};
 use fencepost::litmus::{LitmusTest, parse, to_toml};
 use fencepost::verdict::Verdict;
 use testkit::suite::shipped;
 
 fn read(name: &str, text: &str) -> Result<Vec<LitmusTest>, String> {
     parse(name, text.as_bytes())
-        .map_err(|all| all.iter().map(|d| render(d, Style::Plain)).collect())
+        .map_err(|all| all.iter().map(|d| render(d, TextStyle::Plain)).collect())
 }
 
 /// A `.litmus` test of functions with given bodies.

@@ -13,7 +13,7 @@ use fencepost::check::{Engine, Limits, Session};
 use fencepost::device::cuda::WarpFill;
 use fencepost::device::{self, Trouble};
 use fencepost::diag::Diagnostic;
-use fencepost::litmus::kernel::Source;
+use fencepost::litmus::kernel::PtxFile;
 use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::model::{Model, load_shipped};
 use fencepost::program::dialect::Runtime;
@@ -175,7 +175,7 @@ fn a_kernel_in_ptx_has_the_outcomes_of_its_test() {
             let all: Vec<&str> = all.iter().map(|d| d.message.as_str()).collect();
             panic!("{}: {}\n{}", test.name, all.join("; "), prepared.source)
         };
-        let module = Source::read("kernel.ptx", &prepared.source);
+        let module = PtxFile::read("kernel.ptx", &prepared.source);
         let (text, _) = module
             .and_then(|module| module.to_toml(None, &once.launch))
             .unwrap_or_else(wrong);

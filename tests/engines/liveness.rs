@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::liveness::{Liveness, LivenessTask, ProgressModel};
 use fencepost::check::{Engine, Limits};
 use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::model::Model;
@@ -41,7 +41,7 @@ fn ask(test: &LitmusTest, model: &Model, progress: ProgressModel) -> Answer {
         bound: Some(4),
         timeout: Some(Duration::from_secs(60)),
     };
-    Liveness::new(&Setting::new(test, model), Engine::Both, limits, &[]).ask(progress)
+    Liveness::new(&LivenessTask::new(test, model), Engine::Both, limits, &[]).ask(progress)
 }
 
 /// A test from one line of code per thread, with the thread's CTA.
@@ -160,7 +160,7 @@ fn lassos(count: u64, decided: u64, mut make: impl FnMut(&mut Pcg64Mcg, &mut u32
     let mut seen: BTreeMap<String, u64> = BTreeMap::new();
     for seed in first..first + count {
         let test = make(&mut Pcg64Mcg::seed_from_u64(seed), &mut 0);
-        let setting = Setting::new(&test, &sc);
+        let setting = LivenessTask::new(&test, &sc);
         let mut liveness = Liveness::new(
             &setting,
             Engine::Both,
@@ -249,7 +249,7 @@ fn published_verdicts_of_cadp_tests() {
     let mut different = Vec::new();
     for (path, rows) in published {
         let tests = read_path(&suite.join("ptx").join(path)).expect("a test of the suite");
-        let setting = Setting::new(&tests[0], &ptx);
+        let setting = LivenessTask::new(&tests[0], &ptx);
         let mut liveness = Liveness::new(&setting, Engine::Auto, Limits::default(), &[]);
         for (progress, expected) in rows {
             let answer = liveness.ask(progress);

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::liveness::{Liveness, LivenessTask, ProgressModel};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::LitmusTest;
 use fencepost::model::Model;
@@ -51,7 +51,7 @@ fn allowed(session: &mut Session<'_>) -> Option<BTreeSet<verdict::State>> {
 
 /// Whether threads can wait forever, if known.
 fn hangs(test: &LitmusTest, model: &Model) -> Option<bool> {
-    let setting = Setting::new(test, model);
+    let setting = LivenessTask::new(test, model);
     match Liveness::new(&setting, Engine::Auto, limits(), &[])
         .ask(ProgressModel::Fair)
         .verdict

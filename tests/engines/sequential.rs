@@ -20,7 +20,7 @@ use std::process::Command;
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::Diagnostic;
 use fencepost::litmus::LitmusTest;
-use fencepost::litmus::kernel::{Launch, Source};
+use fencepost::litmus::kernel::{Launch, PtxFile};
 use fencepost::program::{Instr, Op};
 use fencepost::simt::{MachineMemory, RunOptions, Schedule, observe};
 use testkit::made;
@@ -221,7 +221,7 @@ fn opencl_c_means_what_its_compiler_says() {
 }
 
 /// The final values of a kernel of a module, or the reason why it cannot be read.
-fn imported(module: &Source, name: &str, results: usize) -> Result<String, String> {
+fn imported(module: &PtxFile, name: &str, results: usize) -> Result<String, String> {
     let launch = Launch {
         grid: vec![1],
         block: vec![1],
@@ -274,7 +274,7 @@ fn kernels_mean_what_their_source_says() {
                 String::from_utf8_lossy(&made.stderr)
             );
             let text = std::fs::read_to_string(&ptx).expect("it was just made");
-            let module = Source::read("all.ptx", &text).unwrap_or_else(|all| panic!("{all:?}"));
+            let module = PtxFile::read("all.ptx", &text).unwrap_or_else(|all| panic!("{all:?}"));
             for (seed, program) in &all {
                 match imported(&module, &format!("k{seed}"), program.results()) {
                     Ok(found) => assert_eq!(

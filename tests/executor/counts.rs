@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::liveness::{Liveness, LivenessTask, ProgressModel};
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::LitmusTest;
 use fencepost::model::Model;
@@ -83,7 +83,7 @@ fn compare(
         if let Some(defect) = undefined.defect {
             return Err(defect);
         }
-        let setting = Setting::new(test, sc);
+        let setting = LivenessTask::new(test, sc);
         let hangs = Liveness::new(&setting, engine, limits, &[]).ask(ProgressModel::Fair);
         answers.push((undefined.verdict, hangs.verdict));
     }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::liveness::{Liveness, LivenessTask, ProgressModel};
 use fencepost::check::{Engine, Limits};
 use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::model::Model;
@@ -104,7 +104,7 @@ impl Machine {
     /// Compares both under every progress model; returns a disagreement in words.
     fn compare(&self, test: &LitmusTest, counts: &mut Counts) -> Option<String> {
         let reached = self.reached(test, counts)?;
-        let setting = Setting::new(test, &self.model);
+        let setting = LivenessTask::new(test, &self.model);
         let limits = Limits {
             bound: Some(4),
             timeout: self.timeout,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use fencepost::check::operational;
 use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::program::Dialect;
-use fencepost::program::host::Launches;
+use fencepost::program::host::LaunchOrders;
 use fencepost::simt::{MachineMemory, MemoryRules, Schedule, observe};
 use testkit::clike::shapes::program;
 use testkit::clike::{Lang, Program};
@@ -87,7 +87,7 @@ fn compare(test: &LitmusTest, side: &Side, rules: MemoryRules, sums: &mut Sums) 
         .host
         .as_deref()
         .is_some_and(|h| h.queries.iter().any(|q| !q.orders(h)));
-    let several = Launches::host_threads(&test.program).count() > 1;
+    let several = LaunchOrders::host_threads(&test.program).count() > 1;
     let fewer = (asks || several) && machine.outcomes.is_subset(&expected.outcomes);
     // Runs do not report that a block may not have started yet, or may have exited.
     let lends = expected.undefined && test.file.text.contains("map_shared_rank");

@@ -857,7 +857,7 @@ fn read(text: &str) -> LitmusTest {
     let errors = |errors: Vec<fencepost::diag::Diagnostic>| {
         errors
             .iter()
-            .map(|d| fencepost::diag::render(d, fencepost::diag::Style::Plain))
+            .map(|d| fencepost::diag::render(d, fencepost::diag::TextStyle::Plain))
             .collect::<String>()
     };
     fencepost::litmus::parse("test.toml", text.as_bytes())

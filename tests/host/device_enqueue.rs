@@ -2,7 +2,7 @@
 //! reported.
 
 use fencepost::check::{Engine, Limits, Session};
-use fencepost::diag::{Style, render};
+use fencepost::diag::{TextStyle, render};
 use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::program::host::Rule;
 use fencepost::verdict::{Reason, Verdict};
@@ -127,7 +127,7 @@ fn said(dialect: &str, code: &str) -> String {
     );
     match parse("t.toml", text.as_bytes()) {
         Ok(_) => String::new(),
-        Err(all) => all.iter().map(|d| render(d, Style::Plain)).collect(),
+        Err(all) => all.iter().map(|d| render(d, TextStyle::Plain)).collect(),
     }
 }
 

@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::liveness::{Liveness, LivenessTask, ProgressModel};
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::diag::SourceFile;
 use fencepost::litmus::{LitmusTest, parse};
@@ -20,7 +20,9 @@ use fencepost::model::{Library, Model, Shipped, load};
 use fencepost::program::Dialect;
 use fencepost::program::mapping::Mapping;
 use fencepost::simt::schedule::StopKind;
-use fencepost::simt::{Early, Launch, MachineMemory, MemoryRules, RunOptions, Schedule, observe};
+use fencepost::simt::{
+    Early, LaunchOptions, MachineMemory, MemoryRules, RunOptions, Schedule, observe,
+};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{State, Verdict};
 use rand::SeedableRng;
@@ -70,7 +72,7 @@ fn race(test: &LitmusTest, model: &Model) -> Verdict {
 }
 
 fn end(test: &LitmusTest, model: &Model) -> Verdict {
-    let setting = Setting::new(test, model);
+    let setting = LivenessTask::new(test, model);
     Liveness::new(&setting, Engine::Auto, limits(), &[])
         .ask(ProgressModel::Fair)
         .verdict
@@ -298,9 +300,9 @@ fn a_cooperative_launch_fails_where_there_is_no_room() {
         let test = parse("t.toml", text.as_bytes())
             .unwrap_or_else(|e| panic!("{}", e[0]))
             .remove(0);
-        let launch = Launch {
+        let launch = LaunchOptions {
             resident: room,
-            ..Launch::default()
+            ..LaunchOptions::default()
         };
         let options = RunOptions {
             memory: MachineMemory::Weak,

@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::liveness::{Liveness, LivenessTask, ProgressModel};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Diagnostic, Severity};
 use fencepost::litmus::{LitmusTest, parse, read, read_path};
 use fencepost::program::host::{
-    ChildStart, CommandId, CommandOrigin, HostOp, Lane, LaneId, LaneKind, Launches, Node, Rule,
-    StuckWait,
+    ChildStart, CommandId, CommandOrigin, HostOp, Lane, LaneId, LaneKind, LaunchNode, LaunchOrders,
+    Rule, StuckWait,
 };
 use fencepost::program::{Instr, Op};
 use fencepost::verdict::{Definedness, Ending, Remedy, Verdict};
@@ -272,7 +272,7 @@ fn dependent_launches_are_in_a_stream_of_kernels() {
         .unwrap_or_else(|d| panic!("{}", d[0]))
         .remove(0);
     let model = shipped("ptx");
-    let setting = Setting::new(&test, &model);
+    let setting = LivenessTask::new(&test, &model);
     let answer =
         Liveness::new(&setting, Engine::Enumerate, Limits::default(), &[]).ask(ProgressModel::Fair);
     assert_eq!(answer.verdict.word(), "undecided");
@@ -613,13 +613,13 @@ fn a_callback_that_blocks_is_undefined() {
 #[test]
 fn waits_that_never_end_are_told_link_by_link() {
     let test = file("opencl/H20-user-event-set-too-late");
-    let launches = Launches::of(&test.program).unwrap();
+    let launches = LaunchOrders::of(&test.program).unwrap();
     assert!(launches.ways.is_empty());
     let (_, stuck) = launches.stuck.unwrap();
     let StuckWait::Cycle(links) = &stuck else {
         panic!("{stuck:?}")
     };
-    assert!(matches!(links[0].waits, Node::Return(_)), "{links:?}");
+    assert!(matches!(links[0].waits, LaunchNode::Return(_)), "{links:?}");
     assert!(
         links
             .iter()
@@ -638,7 +638,7 @@ fn waits_that_never_end_are_told_link_by_link() {
             .starts_with("deadlock: waits in a circle"),
         "{reason}"
     );
-    let setting = Setting::new(&test, &model);
+    let setting = LivenessTask::new(&test, &model);
     for progress in ProgressModel::ALL {
         let answer =
             Liveness::new(&setting, Engine::Enumerate, Limits::default(), &[]).ask(progress);
@@ -671,7 +671,7 @@ fn two_host_threads_that_wait_for_each_other_are_stuck() {
     let test = parse("t.toml", text.as_bytes())
         .unwrap_or_else(|d| panic!("{}", d[0]))
         .remove(0);
-    let launches = Launches::of(&test.program).unwrap();
+    let launches = LaunchOrders::of(&test.program).unwrap();
     let told = launches.stuck.unwrap().1.describe(&test.program).join("\n");
     assert!(
         launches.ways.is_empty() && told.contains("of H0") && told.contains("of H1"),
@@ -724,7 +724,7 @@ fn events_that_two_threads_make_for_each_other_are_told_without_what_has_no_part
     let test = parse("t.toml", (text + CROSSED).as_bytes())
         .unwrap_or_else(|d| panic!("{}", d[0]))
         .remove(0);
-    let told = Launches::of(&test.program)
+    let told = LaunchOrders::of(&test.program)
         .unwrap()
         .stuck
         .unwrap()

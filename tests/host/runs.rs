@@ -28,17 +28,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::liveness::{Liveness, LivenessTask, ProgressModel};
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::program::host::{
-    CallId, CommandId, CommandKind, CommandOrigin, HostOp, HostQuery, LaunchGraph, Launches,
+    CallId, CommandId, CommandKind, CommandOrigin, HostOp, HostQuery, LaunchGraph, LaunchOrders,
     QueryId, QuerySubject,
 };
 use fencepost::program::{Expr, Init, Instr, Op, RegId, Register, ThreadId, Ty};
 use fencepost::simt::record::HazardKind;
 use fencepost::simt::schedule::{Observation, StopKind};
-use fencepost::simt::{Early, Launch, MachineMemory, RunOptions, Schedule, Scheduling, observe};
+use fencepost::simt::{
+    Early, LaunchOptions, MachineMemory, RunOptions, Schedule, Scheduling, observe,
+};
 use fencepost::verdict::{Reason, Verdict};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -63,7 +65,7 @@ fn touches(test: &LitmusTest) -> Vec<Touch> {
 }
 
 /// Whether two accesses conflict that some order of calls leaves unordered.
-fn races(test: &LitmusTest, launches: &Launches) -> bool {
+fn races(test: &LitmusTest, launches: &LaunchOrders) -> bool {
     let accesses = touches(test);
     let operations: Vec<(ThreadId, usize)> = accesses.iter().map(|a| (a.0, a.1)).collect();
     launches.ways.iter().any(|graph| {
@@ -79,7 +81,7 @@ fn races(test: &LitmusTest, launches: &Launches) -> bool {
 
 /// Whether, in some order of calls, memory is used against its mapping: by a command while it is
 /// mapped, or by the host while it is not.
-fn misuses_mappings(test: &LitmusTest, launches: &Launches) -> bool {
+fn misuses_mappings(test: &LitmusTest, launches: &LaunchOrders) -> bool {
     let host = test.program.host.as_deref().expect("a host program");
     let accesses = touches(test);
     let operations: Vec<(ThreadId, usize)> = accesses.iter().map(|a| (a.0, a.1)).collect();
@@ -148,7 +150,7 @@ fn hangs(seen: &Observation) -> bool {
 
 /// Ways to schedule the threads of a test: the rule that picks threads, and the room for blocks.
 fn schedulings(base: &RunOptions) -> Vec<RunOptions> {
-    let resident = |n| Launch {
+    let resident = |n| LaunchOptions {
         resident: n,
         ..base.launch
     };
@@ -237,7 +239,7 @@ fn compare(cuda: bool) {
     for seed in first..first + count {
         let test = program(&mut Pcg64Mcg::seed_from_u64(seed), cuda);
         let what = || format!("seed {seed}:\n{}\n{:#?}", test.file.text, test.program.host);
-        let Ok(launches) = Launches::of(&test.program) else {
+        let Ok(launches) = LaunchOrders::of(&test.program) else {
             skipped += 1;
             continue;
         };
@@ -355,7 +357,7 @@ fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool)
             continue;
         }
         let hanging = runs.iter().find(|seen| hangs(seen));
-        let setting = Setting::new(&test, &model);
+        let setting = LivenessTask::new(&test, &model);
         let answer = Liveness::new(&setting, Engine::Auto, limits, &[]).ask(ProgressModel::Fair);
         let what = || format!("seed {seed}:\n{}\n{:#?}", test.file.text, test.program);
         assert_eq!(answer.defect, None, "{}", what());
@@ -571,7 +573,7 @@ fn tests_of_host_programs() {
             );
             tests += 1;
             let mut differ = |what: String| differences.push(format!("{}: {what}", test.name));
-            let setting = Setting::new(test, &model);
+            let setting = LivenessTask::new(test, &model);
             let answer =
                 Liveness::new(&setting, Engine::Auto, limits, &[]).ask(ProgressModel::Fair);
             // Whether a command starts whose queue is never flushed depends on the implementation.
@@ -701,9 +703,9 @@ fn waits_are_told_by_the_number_of_the_launch() {
 fn which_launch_gets_room_is_a_choice() {
     let test = file("cuda/resident-consumer-first", |text| text);
     for (room, hang) in [(None, false), (Some(1), true), (Some(2), false)] {
-        let launch = Launch {
+        let launch = LaunchOptions {
             resident: room,
-            ..Launch::default()
+            ..LaunchOptions::default()
         };
         for memory in [MachineMemory::Cuda, MachineMemory::Sc] {
             let seen = run(
@@ -723,9 +725,9 @@ fn which_launch_gets_room_is_a_choice() {
     }
     // In one stream, the consumer never gives way; behind the producer, it never waits.
     let one = |text: String| text.replace("0, u>>>", "0, s>>>");
-    let launch = Launch {
+    let launch = LaunchOptions {
         resident: Some(1),
-        ..Launch::default()
+        ..LaunchOptions::default()
     };
     let seen = run(
         &file("cuda/resident-consumer-first", one),

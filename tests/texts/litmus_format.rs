@@ -2,7 +2,7 @@
 //!
 //! Messages are snapshots: they are part of the interface, and reviewers must read changes to them.
 
-use fencepost::diag::{Style, render};
+use fencepost::diag::{TextStyle, render};
 use fencepost::litmus::{
     LitmusTest, Prop, Quantifier, Reachability, bless, parse, schema, to_toml,
 };
@@ -14,7 +14,7 @@ fn messages(name: &str, bytes: &[u8]) -> String {
         Ok(tests) => format!("no errors, {} tests", tests.len()),
         Err(diagnostics) => diagnostics
             .iter()
-            .map(|d| render(d, Style::Plain))
+            .map(|d| render(d, TextStyle::Plain))
             .collect(),
     }
 }
@@ -719,7 +719,7 @@ fn damaged_files_are_read_or_diagnosed() {
                 );
                 diagnostics
                     .iter()
-                    .for_each(|d| assert!(!render(d, Style::Plain).is_empty()));
+                    .for_each(|d| assert!(!render(d, TextStyle::Plain).is_empty()));
             }
         }
         let _ = bless(&text, "MP+rel+acq.gpu", "ptx", "race", "racy");

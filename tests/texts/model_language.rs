@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fencepost::diag::{Diagnostic, SourceFile, Style, render};
+use fencepost::diag::{Diagnostic, SourceFile, TextStyle, render};
 use fencepost::model::ir::{Kind, Model, NodeId, NodeOp};
 use fencepost::model::{
     Library, Shipped, declares_free, load, load_file, load_shipped, parse, print,
@@ -44,7 +44,7 @@ fn prelude(path: &Path) -> &'static str {
 fn rendered(diagnostics: &[Diagnostic]) -> String {
     diagnostics
         .iter()
-        .map(|d| render(d, Style::Plain))
+        .map(|d| render(d, TextStyle::Plain))
         .collect::<Vec<_>>()
         .join("\n")
 }

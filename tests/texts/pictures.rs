@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::liveness::{Liveness, LivenessTask, ProgressModel};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, Quantifier};
 use fencepost::model::{self, Model};
@@ -295,7 +295,7 @@ code = "bar.sync 1, 2; bar.sync 0, 2"
 "#,
     );
     let ptx = shipped("ptx");
-    let setting = Setting::new(&test, &ptx);
+    let setting = LivenessTask::new(&test, &ptx);
     let answer = Liveness::new(&setting, Engine::Enumerate, limits(), &[]).ask(ProgressModel::Fair);
     assert_eq!(answer.verdict, Verdict::Hangs);
     let line = line(

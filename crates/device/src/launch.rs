@@ -23,16 +23,16 @@ pub(crate) struct KernelShape {
     /// The threads of each work-group.
     pub(crate) groups: Vec<Vec<ThreadId>>,
     /// Objects that all groups see.
-    pub(crate) shared: Vec<KernelObject>,
+    pub(crate) shared: Vec<LaunchObject>,
     /// Objects of which each group has a copy, in its local memory.
-    pub(crate) local: Vec<KernelObject>,
+    pub(crate) local: Vec<LaunchObject>,
     /// The words of an instance's results.
     pub(crate) results: Vec<ResultWord>,
 }
 
 /// An object.
 #[derive(Clone, Debug)]
-pub(crate) struct KernelObject {
+pub(crate) struct LaunchObject {
     /// Its location in the test.
     pub(crate) loc: LocId,
     /// Its size in bytes.
@@ -105,7 +105,7 @@ impl KernelShape {
             let cells = cells
                 .map(|(i, cell)| (layout.offset(i as u32) as u64, cell.clone()))
                 .collect();
-            let object = KernelObject {
+            let object = LaunchObject {
                 loc,
                 bytes: layout.bytes(init.len()),
                 cells,

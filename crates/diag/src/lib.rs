@@ -25,7 +25,7 @@ mod visible;
 pub use cursor::{Cursor, MAX_NESTING, Token};
 pub use line::{SourceLine, SourceOrigin};
 pub use mapped::MappedText;
-pub use render::{Style, render};
+pub use render::{TextStyle, render};
 pub use sink::{ErrorReported, Sink, SinkMark};
 pub use together::together;
 pub use visible::{harmless, visible, visible_lines};

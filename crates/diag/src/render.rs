@@ -6,7 +6,7 @@ use super::{Diagnostic, Severity, SourceFile, Span, harmless, visible};
 
 /// Whether the text has terminal colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub enum TextStyle {
     /// No escape sequences.
     Plain,
     /// ANSI colours.
@@ -18,7 +18,7 @@ const SHOWN: usize = 2048;
 
 /// Renders one diagnostic as several lines that end in a newline. Text from the input never begins
 /// a line or forms a command.
-pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
+pub fn render(diagnostic: &Diagnostic, style: TextStyle) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -61,8 +61,8 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
         group = group.element(Level::HELP.message(visible(help)));
     }
     let renderer = match style {
-        Style::Plain => Renderer::plain(),
-        Style::Coloured => Renderer::styled(),
+        TextStyle::Plain => Renderer::plain(),
+        TextStyle::Coloured => Renderer::styled(),
     };
     let mut text = harmless(&renderer.render(&[group]).to_string()).into_owned();
     text.push('\n');

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use program::litmus::LitmusTest;
-use verdict::{Answer, Place, Reason};
+use verdict::{Answer, InstrPlace, Reason};
 
 /// The engine that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,7 +65,7 @@ pub const DEFAULT_BOUND: u32 = 4;
 /// The state of the search after one loop bound.
 pub struct BoundTrial {
     /// The first loop that a thread can continue; `None` if a larger bound adds nothing.
-    pub open: Option<Place>,
+    pub open: Option<InstrPlace>,
     /// Whether the bound cuts a thread in some execution, consistent or not.
     pub cut: bool,
     /// If the bound cuts no thread: the smallest bound that cuts none.

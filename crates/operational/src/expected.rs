@@ -13,7 +13,7 @@ use front::mapping::Mapping;
 use program::litmus::{LitmusTest, RunExpectation};
 use simt::record::{HazardKind, RunHazard};
 use simt::schedule::Observation;
-use simt::{Early, Launch, MachineMemory, RunOptions, Schedule, Scheduling, observe};
+use simt::{Early, LaunchOptions, MachineMemory, RunOptions, Schedule, Scheduling, observe};
 
 /// The largest number of steps of a run, if the test does not give one.
 const STEPS: u32 = 1_000_000;
@@ -58,12 +58,12 @@ pub fn carry_out(
     let scheduling = Scheduling::ALL
         .into_iter()
         .find(|s| Some(s.name()) == run.scheduling);
-    let launch = Launch {
+    let launch = LaunchOptions {
         warp_size: run.warp_size,
         sms: run.sms,
         resident: run.resident,
         cooperative: run.cooperative,
-        ..Launch::default()
+        ..LaunchOptions::default()
     };
     let options = RunOptions {
         memory,

@@ -20,7 +20,9 @@ use verdict::Launches;
 use crate::exec::{AccessAt, Behaviour, ReadValues, behaviour};
 use crate::launch::{Sizes, most_threads, names, setting};
 use crate::operations::is_of_object;
-use crate::pairs::{Inclusion, Question, Run, Sides, Together, conflict, divergence, race};
+use crate::pairs::{
+    Inclusion, PairQuestion, Sides, SymbolicRun, Together, conflict, divergence, race,
+};
 use crate::phases::handovers;
 use crate::replay::{self, ExactLaunch, Replayed};
 use crate::solver::{Said, SolverConstants, ask};
@@ -29,7 +31,7 @@ use crate::{assume, integers, words};
 
 /// A question about a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Property {
+pub enum KernelProperty {
     /// Can two accesses race?
     Race,
     /// Can two threads of a block part before a barrier?
@@ -38,7 +40,7 @@ pub enum Property {
 
 /// A kernel, and the file that it is in.
 #[derive(Clone, Copy)]
-pub struct Kernel<'a> {
+pub struct KernelInput<'a> {
     /// The kernel for every launch.
     pub form: &'a Form,
     /// The name of its file.
@@ -51,7 +53,7 @@ pub struct Kernel<'a> {
 
 /// When to give up.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct KernelLimits {
     /// Time for one question.
     pub question: Duration,
     /// Time for one answer.
@@ -88,9 +90,9 @@ pub enum Part {
     OwnMemory,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for KernelLimits {
+    fn default() -> KernelLimits {
+        KernelLimits {
             question: Duration::from_secs(2),
             answer: Duration::from_secs(10),
             pairs: 5_000,
@@ -139,7 +141,7 @@ pub struct Apart {
 
 /// An answer about a kernel.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum KernelVerdict {
     /// It cannot happen.
     Never {
         /// How far that goes.
@@ -175,7 +177,12 @@ pub enum Answer {
 }
 
 /// Decides a property of a kernel: for every launch, or for the one that its file gives.
-pub fn decide(kernel: Kernel<'_>, property: Property, any: bool, limits: &Limits) -> Answer {
+pub fn decide(
+    kernel: KernelInput<'_>,
+    property: KernelProperty,
+    any: bool,
+    limits: &KernelLimits,
+) -> KernelVerdict {
     let sizes = match any {
         true => Sizes::ANY,
         false => Sizes::given(kernel.form),
@@ -184,7 +191,12 @@ pub fn decide(kernel: Kernel<'_>, property: Property, any: bool, limits: &Limits
 }
 
 /// Decides a property of a kernel for launches of some sizes.
-pub fn decide_for(kernel: Kernel<'_>, property: Property, sizes: Sizes, limits: &Limits) -> Answer {
+pub fn decide_for(
+    kernel: KernelInput<'_>,
+    property: KernelProperty,
+    sizes: Sizes,
+    limits: &KernelLimits,
+) -> KernelVerdict {
     let end = Instant::now() + limits.answer;
     let proof = Proof {
         kernel,
@@ -201,7 +213,7 @@ pub fn decide_for(kernel: Kernel<'_>, property: Property, sizes: Sizes, limits: 
 /// # Errors
 /// The kernel's assumption cannot be read.
 pub fn unreached(
-    kernel: Kernel<'_>,
+    kernel: KernelInput<'_>,
     any: bool,
     question: Duration,
 ) -> Result<Vec<SourceLine>, String> {
@@ -230,14 +242,15 @@ pub fn unreached(
 }
 
 struct Proof<'a> {
-    kernel: Kernel<'a>,
-    limits: &'a Limits,
+    kernel: KernelInput<'a>,
+    limits: &'a KernelLimits,
     end: Instant,
     /// Whether sums were taken not to overflow.
     overflow: bool,
 }
 
-/// Runs a kernel. `trusting`: up to the first race of an execution; `without`: as in [`Limits`].
+/// Runs a kernel. `trusting`: up to the first race of an execution; `without`: as in
+/// [`KernelLimits`].
 ///
 /// # Errors
 /// Its assumption cannot be read.
@@ -246,7 +259,7 @@ pub(crate) fn run(
     sizes: Sizes,
     trusting: bool,
     without: Option<Part>,
-) -> Result<Run, String> {
+) -> Result<SymbolicRun, String> {
     let mut terms = Terms::default();
     let mut setting = setting(form, sizes, &mut terms);
     if let Some((text, _)) = &form.assume {
@@ -262,7 +275,7 @@ pub(crate) fn run(
     };
     let mut behaviour = behaviour(&form.test.program, regs, &mut terms, reads);
     reach_no_further(&form.test.program, &mut behaviour);
-    let mut run = Run {
+    let mut run = SymbolicRun {
         terms,
         setting,
         behaviour,
@@ -300,9 +313,9 @@ fn reach_no_further(program: &Program, behaviour: &mut Behaviour) {
 
 impl Proof<'_> {
     /// `trusting`: values are those of an execution up to its first race.
-    fn decide(mut self, property: Property, sizes: Sizes, trusting: bool) -> Answer {
-        fn undecided(reason: String) -> Answer {
-            Answer::Undecided {
+    fn decide(mut self, property: KernelProperty, sizes: Sizes, trusting: bool) -> KernelVerdict {
+        fn undecided(reason: String) -> KernelVerdict {
+            KernelVerdict::Undecided {
                 reason,
                 apart: None,
             }
@@ -323,20 +336,20 @@ impl Proof<'_> {
             return undecided(why);
         }
         let suspected = match property {
-            Property::Race => self.races(&mut run),
-            Property::Divergence => self.divergences(&mut run, property),
+            KernelProperty::Race => self.races(&mut run),
+            KernelProperty::Divergence => self.divergences(&mut run, property),
         };
         let apart = match suspected {
             Ok(None) => None,
             Ok(Some(apart)) => Some(apart),
             Err(reason) => return undecided(reason),
         };
-        let is_proved = apart.is_none() && property == Property::Divergence;
+        let is_proved = apart.is_none() && property == KernelProperty::Divergence;
         if is_proved && run.behaviour.trusts && !matches!(self.races(&mut run), Ok(None)) {
             return self.decide(property, sizes, false);
         }
         // A count of barriers says nothing if threads part before one.
-        if apart.is_none() && property == Property::Race && self.needs_uniform(&run) {
+        if apart.is_none() && property == KernelProperty::Race && self.needs_uniform(&run) {
             // A test leaves out exits only where they order accesses.
             run.behaviour.exits = exits;
             match self.divergences(&mut run, property) {
@@ -345,7 +358,7 @@ impl Proof<'_> {
                     let line = self.line(apart.at[0]).number;
                     let reason =
                         format!("line {line}: threads of a block may part before this barrier");
-                    return Answer::Undecided {
+                    return KernelVerdict::Undecided {
                         reason,
                         apart: Some(apart),
                     };
@@ -369,7 +382,7 @@ impl Proof<'_> {
     /// Whether barriers have to be reached by all threads of a block, for their number to order
     /// accesses. In PTX, threads that have ended are not waited for, and each barrier of a block is
     /// the same.
-    fn needs_uniform(&self, run: &Run) -> bool {
+    fn needs_uniform(&self, run: &SymbolicRun) -> bool {
         let orders = run.behaviour.barriers.iter().any(|barrier| barrier.orders);
         orders && self.limits.without != Some(Part::Together)
     }
@@ -388,7 +401,7 @@ impl Proof<'_> {
         }
     }
 
-    fn never(&self, sizes: Sizes, run: &Run) -> Answer {
+    fn never(&self, sizes: Sizes, run: &SymbolicRun) -> KernelVerdict {
         let mut assumed = vec!["objects of different names do not overlap".to_string()];
         let [any_block, any_grid] = [sizes.block, sizes.grid].map(|all| all.contains(&None));
         let is_any = any_block || any_grid;
@@ -424,10 +437,10 @@ impl Proof<'_> {
             (false, true) => Proved::EveryInput,
             (false, false) => Proved::EveryContent,
         };
-        Answer::Never { proved, assumed }
+        KernelVerdict::Never { proved, assumed }
     }
 
-    fn tried(&self, property: Property, sizes: Sizes, apart: Apart) -> Answer {
+    fn tried(&self, property: KernelProperty, sizes: Sizes, apart: Apart) -> KernelVerdict {
         let left = self.end.saturating_duration_since(Instant::now());
         match replay::replay(self.kernel, property, sizes, &apart, left) {
             Replayed::Happens(found) => {
@@ -436,35 +449,35 @@ impl Proof<'_> {
                     answer,
                     test,
                 } = *found;
-                Answer::Happens {
+                KernelVerdict::Happens {
                     launch,
                     apart,
                     exact: Box::new(answer),
                     test: Box::new(test),
                 }
             }
-            Replayed::Never { up_to } => Answer::Tried { up_to, apart },
+            Replayed::Never { up_to } => KernelVerdict::Tried { up_to, apart },
             Replayed::Unknown(why) => self.suspected(property, apart, &why),
         }
     }
 
     /// The answer where something is suspected and not shown.
-    fn suspected(&self, property: Property, apart: Apart, why: &str) -> Answer {
+    fn suspected(&self, property: KernelProperty, apart: Apart, why: &str) -> KernelVerdict {
         let [a, b] = &apart.lines;
         let what = match property {
-            Property::Race => format!("lines {} and {} may race", a.number, b.number),
-            Property::Divergence => {
+            KernelProperty::Race => format!("lines {} and {} may race", a.number, b.number),
+            KernelProperty::Divergence => {
                 format!("threads may part before the barrier of line {}", a.number)
             }
         };
-        Answer::Undecided {
+        KernelVerdict::Undecided {
             reason: format!("{what}; {why}"),
             apart: Some(apart),
         }
     }
 
     /// Whether what questions take for granted can hold: else everything would be proved.
-    fn satisfiable(&mut self, run: &mut Run) -> Result<(), String> {
+    fn satisfiable(&mut self, run: &mut SymbolicRun) -> Result<(), String> {
         let mut sets: BTreeSet<Vec<Term>> = BTreeSet::from([Vec::new()]);
         let accesses = run.behaviour.accesses.iter().map(|a| a.facts.clone());
         let barriers = run.behaviour.barriers.iter().map(|b| b.facts.clone());
@@ -489,7 +502,7 @@ impl Proof<'_> {
     }
 
     /// The first pair of accesses that is not proved not to race.
-    fn races(&mut self, run: &mut Run) -> Result<Option<Apart>, String> {
+    fn races(&mut self, run: &mut SymbolicRun) -> Result<Option<Apart>, String> {
         let accesses = run.behaviour.accesses.clone();
         let inclusion = Inclusion::of(self.kernel.form.test.program.dialect);
         let mut asked = 0;
@@ -536,8 +549,12 @@ impl Proof<'_> {
 
     /// The first barrier before which threads are not proved to stay together.
     /// What orders nothing does not matter to races.
-    fn divergences(&mut self, run: &mut Run, of: Property) -> Result<Option<Apart>, String> {
-        let is_race = of == Property::Race;
+    fn divergences(
+        &mut self,
+        run: &mut SymbolicRun,
+        of: KernelProperty,
+    ) -> Result<Option<Apart>, String> {
+        let is_race = of == KernelProperty::Race;
         if let Some(at) = run.behaviour.ignored.iter().next().filter(|_| !is_race) {
             let line = self.line(*at).number;
             return Err(format!(
@@ -576,7 +593,11 @@ impl Proof<'_> {
 
     /// Asks a question; `None`: it has no answer, which is proved; else whether free values take
     /// part in it.
-    fn answer(&mut self, run: &mut Run, question: Question) -> Result<Option<bool>, String> {
+    fn answer(
+        &mut self,
+        run: &mut SymbolicRun,
+        question: PairQuestion,
+    ) -> Result<Option<bool>, String> {
         if Instant::now() > self.end {
             return Err("time".into());
         }
@@ -592,7 +613,11 @@ impl Proof<'_> {
 
 /// Asks a question in one arithmetic and then the other; with it, whether free values take part,
 /// and whether sums were taken not to overflow.
-pub(crate) fn asked(run: &mut Run, mut question: Question, time: Duration) -> (Said, bool, bool) {
+pub(crate) fn asked(
+    run: &mut SymbolicRun,
+    mut question: PairQuestion,
+    time: Duration,
+) -> (Said, bool, bool) {
     let whole = [&question.conditions[..], question.unordered.as_slice()].concat();
     let whole = run.terms.and(whole);
     if run.terms.constant(whole) == Some(0) {
@@ -635,7 +660,7 @@ pub(crate) fn asked(run: &mut Run, mut question: Question, time: Duration) -> (S
 
 /// Unifies the iterations of two threads that must be equal if no barrier comes between. Returns
 /// whether that takes sums not to overflow. Accesses in the same iterations share the answer.
-fn unify(run: &mut Run, question: &mut Question, time: Duration) -> bool {
+fn unify(run: &mut SymbolicRun, question: &mut PairQuestion, time: Duration) -> bool {
     let Some(unordered) = question.unordered else {
         return false;
     };

@@ -18,7 +18,7 @@ use program::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::layout::{Layout, in_order, into_a_loop, loops};
+use crate::layout::{CodeOrder, in_order, into_a_loop, loops};
 use crate::operations::{Cell, ObjectOp, PhaseTest, Ticket, Writes, is_of_object};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms, range_of};
 
@@ -222,7 +222,7 @@ pub fn behaviour(
     terms: &mut Terms,
     reads: ReadValues,
 ) -> Behaviour {
-    let Layout { code, origin } = in_order(&program.threads[0].code);
+    let CodeOrder { code, origin } = in_order(&program.threads[0].code);
     let code = &code[..];
     let ids = code.iter().filter_map(|instr| match &instr.op {
         Op::Barrier(b) if b.domain == Scope::Cta => match &b.naming {

@@ -52,7 +52,7 @@ impl Sizes {
 
 /// What holds where a kernel is launched.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct LaunchFacts {
     /// What registers begin with.
     pub regs: Vec<Term>,
     /// What holds of the launch.
@@ -100,7 +100,7 @@ fn used(form: &Form) -> Vec<bool> {
 }
 
 /// Makes the setting of a launch.
-pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> Setting {
+pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> LaunchFacts {
     let program = &form.test.program;
     let thread = &program.threads[0];
     let used = used(form);
@@ -167,7 +167,7 @@ pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> Setting {
         named.push((format!("thread {axis}"), places.local[d]));
         named.push((format!("block {axis}"), places.group[d]));
     }
-    Setting {
+    LaunchFacts {
         regs,
         facts,
         of_thread,
@@ -326,7 +326,7 @@ fn of_axis(terms: &mut Terms, places: &Places, name: &str) -> Option<Term> {
 }
 
 /// The values of named things, for assumptions.
-pub fn names(form: &Form, setting: &Setting) -> FxHashMap<String, Term> {
+pub fn names(form: &Form, setting: &LaunchFacts) -> FxHashMap<String, Term> {
     let mut all: FxHashMap<String, Term> = FxHashMap::default();
     let regs = form.test.program.threads[0].regs.iter();
     for (reg, value) in regs.zip(&setting.regs) {

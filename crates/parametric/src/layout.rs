@@ -14,15 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use program::{Expr, Instr, Op};
 
 /// Code in order.
-pub(crate) struct Layout {
+pub(crate) struct CodeOrder {
     pub(crate) code: Vec<Instr>,
     /// For each instruction, its index in the code as it was.
     pub(crate) origin: Vec<usize>,
 }
 
 /// Puts code in order.
-pub(crate) fn in_order(code: &[Instr]) -> Layout {
-    let as_it_is = || Layout {
+pub(crate) fn in_order(code: &[Instr]) -> CodeOrder {
+    let as_it_is = || CodeOrder {
         code: code.to_vec(),
         origin: (0..code.len()).collect(),
     };
@@ -131,7 +131,7 @@ impl Blocks {
         order.push(header);
         let mut rest = among.clone();
         rest.remove(&header);
-        let mut search = Search {
+        let mut search = ComponentSearch {
             blocks: self,
             among: &rest,
             number: BTreeMap::new(),
@@ -167,8 +167,8 @@ impl Blocks {
     }
 
     /// The code of blocks in that order.
-    fn written(&self, code: &[Instr], order: &[usize]) -> Layout {
-        let mut layout = Layout {
+    fn written(&self, code: &[Instr], order: &[usize]) -> CodeOrder {
+        let mut layout = CodeOrder {
             code: Vec::new(),
             origin: Vec::new(),
         };
@@ -203,7 +203,7 @@ impl Blocks {
 
 /// A search for strongly connected blocks (Tarjan, *Depth-first search and linear graph
 /// algorithms*, 1972).
-struct Search<'a> {
+struct ComponentSearch<'a> {
     blocks: &'a Blocks,
     among: &'a BTreeSet<usize>,
     /// By block: when it was come to, and the first block on the stack that it reaches.
@@ -212,7 +212,7 @@ struct Search<'a> {
     components: Vec<BTreeSet<usize>>,
 }
 
-impl Search<'_> {
+impl ComponentSearch<'_> {
     fn visit(&mut self, block: usize) {
         if self.number.contains_key(&block) {
             return;

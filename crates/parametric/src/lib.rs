@@ -34,5 +34,7 @@ pub mod term;
 mod trace;
 pub mod words;
 
-pub use decide::{Answer, Kernel, Limits, Property, Proved, decide, decide_for, unreached};
+pub use decide::{
+    KernelInput, KernelLimits, KernelProperty, KernelVerdict, Proved, decide, decide_for, unreached,
+};
 pub use launch::Sizes;

@@ -24,7 +24,7 @@ use program::{Dialect, Scope};
 use rustc_hash::FxHashMap;
 
 use crate::exec::{AccessAt, Among, BarrierAt, Behaviour, ExitAt, MemoryEffect};
-use crate::launch::Setting;
+use crate::launch::LaunchFacts;
 use crate::operations::{Handover, Ticket};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms};
 
@@ -53,7 +53,7 @@ impl Together {
 
 /// Conditions, and the symbols of threads that they speak of.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct PairQuestion {
     /// All of them hold.
     pub conditions: Vec<Term>,
     /// The ones that hold for all accesses in the same iterations.
@@ -131,9 +131,9 @@ impl Default for Sides {
 }
 
 /// A kernel with a launch, run symbolically.
-pub(crate) struct Run {
+pub(crate) struct SymbolicRun {
     pub(crate) terms: Terms,
-    pub(crate) setting: Setting,
+    pub(crate) setting: LaunchFacts,
     pub(crate) behaviour: Behaviour,
     /// What mbarrier objects order.
     pub(crate) handovers: Vec<Handover>,
@@ -205,14 +205,14 @@ impl Renaming {
 /// What two threads have in common, and what they do not.
 pub(crate) struct Two<'a> {
     pub(crate) terms: &'a mut Terms,
-    setting: &'a Setting,
+    setting: &'a LaunchFacts,
     behaviour: &'a Behaviour,
     handovers: &'a [Handover],
     sides: &'a mut [Renaming; 2],
 }
 
 impl<'a> Two<'a> {
-    pub(crate) fn new(run: &'a mut Run, together: Together) -> Two<'a> {
+    pub(crate) fn new(run: &'a mut SymbolicRun, together: Together) -> Two<'a> {
         Two {
             terms: &mut run.terms,
             setting: &run.setting,
@@ -501,7 +501,12 @@ impl<'a> Two<'a> {
 }
 
 /// Whether two threads can come to two accesses that race.
-pub(crate) fn race(run: &mut Run, a: &AccessAt, b: &AccessAt, together: Together) -> Question {
+pub(crate) fn race(
+    run: &mut SymbolicRun,
+    a: &AccessAt,
+    b: &AccessAt,
+    together: Together,
+) -> PairQuestion {
     let mut two = Two::new(run, together);
     let mut common = two.apart();
     for (which, access) in [(0, a), (1, b)] {
@@ -536,7 +541,7 @@ pub(crate) fn race(run: &mut Run, a: &AccessAt, b: &AccessAt, together: Together
     conditions.extend(&common);
     let of_tickets = two.tickets(&conditions);
     conditions.extend(of_tickets);
-    Question {
+    PairQuestion {
         conditions,
         common,
         places,
@@ -547,7 +552,7 @@ pub(crate) fn race(run: &mut Run, a: &AccessAt, b: &AccessAt, together: Together
 
 /// Whether two threads of a block can part before a barrier: one comes to it and the other does
 /// not, in the same iterations.
-pub(crate) fn divergence(run: &mut Run, barrier: &BarrierAt) -> Question {
+pub(crate) fn divergence(run: &mut SymbolicRun, barrier: &BarrierAt) -> PairQuestion {
     let mut two = Two::new(run, Together::Block);
     let mut conditions = two.apart();
     let comes = two.of(0, barrier.guard);
@@ -583,7 +588,7 @@ pub(crate) fn divergence(run: &mut Run, barrier: &BarrierAt) -> Question {
     let by: FxHashMap<Term, Term> = iterations.iter().map(|(a, b)| (*b, *a)).collect();
     let conditions = conditions.into_iter();
     let conditions = conditions.map(|t| two.terms.replace(t, &by)).collect();
-    Question {
+    PairQuestion {
         conditions,
         common: Vec::new(),
         places: two.places(),

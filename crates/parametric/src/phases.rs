@@ -28,7 +28,7 @@ use program::{BinOp, CmpOp, Init, LocId, LocationKind, Program, Ty, mbarrier};
 use rustc_hash::FxHashMap;
 
 use crate::operations::{Handover, ObjectOp, ObjectRole};
-use crate::pairs::{Run, Together, Two};
+use crate::pairs::{SymbolicRun, Together, Two};
 use crate::solver::{Said, SolverConstants, ask};
 use crate::term::{Level, Node, Origin, Term};
 use crate::{integers, words};
@@ -40,7 +40,7 @@ const QUESTION: Duration = Duration::from_secs(2);
 const MOST_STAGES: i64 = 1024;
 
 /// A wait whose parities are in turn.
-struct Awaited {
+struct ParityWait {
     op: ObjectOp,
     number: Term,
     /// How many more phases than its number are complete behind it.
@@ -55,7 +55,7 @@ struct Arrivals {
 }
 
 /// Finds the handovers of a kernel.
-pub(crate) fn handovers(run: &mut Run, program: &Program) -> Vec<Handover> {
+pub(crate) fn handovers(run: &mut SymbolicRun, program: &Program) -> Vec<Handover> {
     let objects = run.behaviour.objects.clone();
     let (mut waits, mut arrivals) = (Vec::new(), Vec::new());
     let mut proof = PhaseProof { run };
@@ -83,7 +83,7 @@ pub(crate) fn handovers(run: &mut Run, program: &Program) -> Vec<Handover> {
         .flat_map(|a| waits.iter().map(move |w| (a, w)));
     let pairs =
         pairs.filter(|(a, w)| a.op.object == w.op.object && a.op.synchronizes && w.op.synchronizes);
-    let handover = |(a, w): (&Arrivals, &Awaited)| Handover {
+    let handover = |(a, w): (&Arrivals, &ParityWait)| Handover {
         arrival: a.op.clone(),
         number: a.number,
         wait: w.op.clone(),
@@ -94,7 +94,7 @@ pub(crate) fn handovers(run: &mut Run, program: &Program) -> Vec<Handover> {
 
 /// Asks questions about operations on objects.
 struct PhaseProof<'a> {
-    run: &'a mut Run,
+    run: &'a mut SymbolicRun,
 }
 
 impl PhaseProof<'_> {
@@ -192,7 +192,7 @@ impl PhaseProof<'_> {
     }
 
     /// A wait whose parities are in turn.
-    fn awaited(&mut self, op: &ObjectOp, parity: Term) -> Option<Awaited> {
+    fn awaited(&mut self, op: &ObjectOp, parity: Term) -> Option<ParityWait> {
         let number = self.number(op)?;
         let is_in_turn = |ahead: &i64| {
             let facts = self.facts(&[op]);
@@ -205,7 +205,7 @@ impl PhaseProof<'_> {
             self.never(&[&facts[..], &[op.guard, other]].concat())
         };
         let ahead = [1, 0].into_iter().find(is_in_turn)?;
-        Some(Awaited {
+        Some(ParityWait {
             op: op.clone(),
             number,
             ahead,
@@ -213,7 +213,7 @@ impl PhaseProof<'_> {
     }
 
     /// How many phases are complete behind a wait.
-    fn complete(&mut self, wait: &Awaited) -> Term {
+    fn complete(&mut self, wait: &ParityWait) -> Term {
         let ahead = self.run.terms.int(wait.ahead);
         self.run.terms.plus(wait.number, ahead)
     }
@@ -298,16 +298,16 @@ impl PhaseProof<'_> {
     }
 
     /// Whether no thread arrives a number `n` before `n` phases are complete.
-    fn is_in_time(&mut self, n: usize, arrivals: &[Arrivals], waits: &[Awaited]) -> bool {
+    fn is_in_time(&mut self, n: usize, arrivals: &[Arrivals], waits: &[ParityWait]) -> bool {
         let own = &arrivals[n];
         if own.is_one {
             return true;
         }
-        let mine: Vec<(&Awaited, i64)> = waits
+        let mine: Vec<(&ParityWait, i64)> = waits
             .iter()
             .filter_map(|wait| Some((wait, self.seen(&own.op, wait)?)))
             .collect();
-        let of_own = |(wait, seen): &(&Awaited, i64)| {
+        let of_own = |(wait, seen): &(&ParityWait, i64)| {
             let same = wait.op.object == own.op.object && *seen >= 0;
             same && self.is_same_object(&own.op, &wait.op)
         };
@@ -334,7 +334,7 @@ impl PhaseProof<'_> {
 
     /// How many phases more than the number of its arrival a thread has seen complete by a wait in
     /// the same loop; `None`: the wait does not belong to the arrival.
-    fn seen(&mut self, arrival: &ObjectOp, wait: &Awaited) -> Option<i64> {
+    fn seen(&mut self, arrival: &ObjectOp, wait: &ParityWait) -> Option<i64> {
         if arrival.iterations != wait.op.iterations {
             return None;
         }
@@ -360,9 +360,9 @@ impl PhaseProof<'_> {
     fn comes_back(
         &mut self,
         own: &Arrivals,
-        wait: &Awaited,
+        wait: &ParityWait,
         other: &Arrivals,
-        behind: &Awaited,
+        behind: &ParityWait,
     ) -> bool {
         let ops: [&[&ObjectOp]; 2] = [&[&own.op, &wait.op], &[&other.op, &behind.op]];
         [Together::Thread, Together::Block].into_iter().all(|how| {

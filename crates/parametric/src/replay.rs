@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use cat::model::load_shipped;
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits as ExactLimits};
-use front::litmus::form::{BlockLimit, Launch, at, of_source_at};
+use front::litmus::form::{BlockLimit, LaunchVariant, at, of_source_at};
 use program::litmus::LitmusTest;
 use program::{CmpOp, Dialect, Expr, LocId, LocationKind, NdRange, Op, Program, Ty, WorkItem};
 use verdict::Verdict;
 use why::Session;
 
-use crate::decide::{Apart, Kernel, Property, asked, run};
+use crate::decide::{Apart, KernelInput, KernelProperty, asked, run};
 use crate::launch::Sizes;
-use crate::pairs::{Question, Run, Together, divergence, race};
+use crate::pairs::{PairQuestion, SymbolicRun, Together, divergence, race};
 use crate::solver::Said;
 use crate::term::{Node, Origin, Term};
 use crate::trace::shortened;
@@ -65,7 +65,7 @@ const MOST_ELEMENTS: [usize; 4] = [64, 1024, 8192, 65_536];
 const SMALL: [Option<i64>; 3] = [Some(4), Some(16), None];
 
 /// The launches to try, smallest first.
-fn launches(kernel: Kernel<'_>, sizes: Sizes) -> Vec<Sizes> {
+fn launches(kernel: KernelInput<'_>, sizes: Sizes) -> Vec<Sizes> {
     let dimensions = kernel.form.range.dimensions();
     let square = |[blocks, threads]: [u64; 2]| {
         let of = |n: u64| [0, 1, 2].map(|d| Some(if d < dimensions { n } else { 1 }));
@@ -119,8 +119,8 @@ struct Meeting {
 
 /// Tries what is suspected.
 pub(crate) fn replay(
-    kernel: Kernel<'_>,
-    property: Property,
+    kernel: KernelInput<'_>,
+    property: KernelProperty,
     sizes: Sizes,
     apart: &Apart,
     time: Duration,
@@ -144,7 +144,7 @@ pub(crate) fn replay(
             .into_iter()
             .find_map(|most| meeting(kernel, &mut run, property, apart, None, most));
         let Some(meeting) = meeting else { continue };
-        if property == Property::Race && apart.together != Together::Thread {
+        if property == KernelProperty::Race && apart.together != Together::Thread {
             let left = end.saturating_duration_since(Instant::now());
             let way = ReplayThreads::Short(apart);
             if let Ok(found) = exact(kernel, property, sizes, &meeting, way, left)
@@ -181,15 +181,15 @@ pub(crate) fn replay(
 /// where it does not depend on what others write: they come to the same accesses beside others,
 /// too.
 fn two_threads(
-    kernel: Kernel<'_>,
-    property: Property,
+    kernel: KernelInput<'_>,
+    property: KernelProperty,
     sizes: Sizes,
     apart: &Apart,
     end: Instant,
 ) -> Option<ExactLaunch> {
     let is_one = apart.together == Together::Thread;
     let is_open = sizes.block.contains(&None) || sizes.grid.contains(&None);
-    if property != Property::Race || is_open || is_one {
+    if property != KernelProperty::Race || is_open || is_one {
         return None;
     }
     let mut run = run(kernel.form, sizes, true, None).ok()?;
@@ -211,8 +211,8 @@ fn two_threads(
 /// Tries threads beside each other, in the launch that the file gives with its arguments. Where
 /// they meet, no solver has to find threads.
 fn neighbours(
-    kernel: Kernel<'_>,
-    property: Property,
+    kernel: KernelInput<'_>,
+    property: KernelProperty,
     sizes: Sizes,
     apart: &Apart,
     end: Instant,
@@ -222,7 +222,7 @@ fn neighbours(
         any_arguments: sizes.any_arguments,
         ..Sizes::given(kernel.form)
     };
-    if property != Property::Race || !is_known || sizes != given {
+    if property != KernelProperty::Race || !is_known || sizes != given {
         return None;
     }
     let code = &kernel.form.test.program.threads[0].code;
@@ -262,10 +262,10 @@ fn neighbours(
     None
 }
 
-fn happens(property: Property, answer: &verdict::Answer) -> bool {
+fn happens(property: KernelProperty, answer: &verdict::Answer) -> bool {
     match property {
-        Property::Race => answer.verdict == Verdict::Racy,
-        Property::Divergence => {
+        KernelProperty::Race => answer.verdict == Verdict::Racy,
+        KernelProperty::Divergence => {
             answer.verdict == Verdict::Undefined
                 && answer
                     .fault
@@ -278,16 +278,16 @@ fn happens(property: Property, answer: &verdict::Answer) -> bool {
 /// Two threads that can meet in a launch, with coordinates of at most so much, and arguments of at
 /// most so much; `None`: there are none.
 fn meeting(
-    kernel: Kernel<'_>,
-    run: &mut Run,
-    property: Property,
+    kernel: KernelInput<'_>,
+    run: &mut SymbolicRun,
+    property: KernelProperty,
     apart: &Apart,
     most: Option<i64>,
     most_of_arguments: Option<i64>,
 ) -> Option<Meeting> {
-    let mut questions: Vec<(Question, String)> = Vec::new();
+    let mut questions: Vec<(PairQuestion, String)> = Vec::new();
     match property {
-        Property::Race => {
+        KernelProperty::Race => {
             let accesses = run.behaviour.accesses.clone();
             let at = |n: usize| accesses.iter().filter(move |a| a.at == apart.at[n]);
             for a in at(0) {
@@ -298,7 +298,7 @@ fn meeting(
                 }
             }
         }
-        Property::Divergence => {
+        KernelProperty::Divergence => {
             for barrier in run.behaviour.barriers.clone() {
                 if barrier.at == apart.at[0] {
                     let question = divergence(run, &barrier);
@@ -405,8 +405,8 @@ enum ReplayThreads<'a> {
 
 /// Decides a launch exactly.
 fn exact(
-    kernel: Kernel<'_>,
-    property: Property,
+    kernel: KernelInput<'_>,
+    property: KernelProperty,
     sizes: Sizes,
     meeting: &Meeting,
     way: ReplayThreads<'_>,
@@ -426,7 +426,7 @@ fn exact(
     for (name, value) in &meeting.arguments {
         text.push_str(&format!(" {name} = {value}"));
     }
-    let launch = |most_elements: usize| Launch {
+    let launch = |most_elements: usize| LaunchVariant {
         range,
         arguments: meeting.arguments.clone(),
         threads: (!matches!(way, ReplayThreads::All)).then(|| meeting.threads.to_vec()),
@@ -505,9 +505,9 @@ fn slice(test: &mut LitmusTest, object: &str) {
 
 /// Decides a launch exactly.
 fn launched(
-    kernel: Kernel<'_>,
-    property: Property,
-    launch: Launch,
+    kernel: KernelInput<'_>,
+    property: KernelProperty,
+    launch: LaunchVariant,
     way: ReplayThreads<'_>,
     object: &str,
     time: Duration,
@@ -546,8 +546,8 @@ fn launched(
     };
     let mut session = Session::new(&test, &model, Engine::Auto, limits, &[]);
     let answer = match property {
-        Property::Race => session.race(),
-        Property::Divergence => session.undefined(),
+        KernelProperty::Race => session.race(),
+        KernelProperty::Divergence => session.undefined(),
     };
     let answer = answer.ok_or_else(|| format!("the model `{name}` has no answer for it"))?;
     drop(session);

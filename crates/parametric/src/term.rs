@@ -86,7 +86,7 @@ pub enum Node {
 
 /// What is known of a term.
 #[derive(Clone, Copy, Debug)]
-struct Facts {
+struct TermFacts {
     level: Level,
     range: (i128, i128),
 }
@@ -95,7 +95,7 @@ struct Facts {
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
     nodes: Vec<Node>,
-    facts: Vec<Facts>,
+    facts: Vec<TermFacts>,
     index: FxHashMap<Node, Term>,
     symbols: Vec<Symbol>,
     /// Sums and products that leave their type are possible as far as ranges tell.
@@ -219,7 +219,7 @@ impl Terms {
         term
     }
 
-    fn facts_of(&self, node: &Node) -> Facts {
+    fn facts_of(&self, node: &Node) -> TermFacts {
         let own = match node {
             Node::Symbol(id, _) => self.symbol(*id).level,
             _ => Level::Grid,
@@ -241,7 +241,7 @@ impl Terms {
                 exact(*op, ab).map_or(range_of(*ty), |range| fitted(*ty, range))
             }
         };
-        Facts { level, range }
+        TermFacts { level, range }
     }
 
     /// A number.

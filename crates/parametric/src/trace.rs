@@ -24,7 +24,7 @@ const MOST_BARRIERS: usize = 2_000;
 
 /// A value of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value {
+enum TraceValue {
     Number(i64),
     /// A number of bytes behind the start of an object.
     Address(LocId, i64),
@@ -77,7 +77,7 @@ pub(crate) fn shortened(test: &LitmusTest, apart: &Apart) -> Option<LitmusTest> 
 /// Runs a thread; `None`: it reaches an instruction that is not modelled here.
 /// Barriers of a warp count only if both threads are in one.
 fn course(program: &Program, thread: &Thread, apart: &Apart, one_warp: bool) -> Option<Course> {
-    let mut regs: Vec<Value> = thread
+    let mut regs: Vec<TraceValue> = thread
         .regs
         .iter()
         .map(|r| begins(program, &r.init))
@@ -96,8 +96,8 @@ fn course(program: &Program, thread: &Thread, apart: &Apart, one_warp: bool) -> 
         match op {
             Op::Assign { dst, value } => regs[usize::from(dst.0)] = eval(program, value, &regs),
             Op::Branch { cond, target } => match eval(program, cond, &regs) {
-                Value::Number(0) => {}
-                Value::Number(_) => at = *target,
+                TraceValue::Number(0) => {}
+                TraceValue::Number(_) => at = *target,
                 _ => break,
             },
             Op::Barrier(barrier) if barrier.domain == Scope::Warp && !one_warp => {}
@@ -114,7 +114,7 @@ fn course(program: &Program, thread: &Thread, apart: &Apart, one_warp: bool) -> 
                     arrives(program, &mut course, at - 1, op, &regs);
                 }
                 if let Some(dst) = op.defines() {
-                    regs[usize::from(dst.0)] = Value::Unknown;
+                    regs[usize::from(dst.0)] = TraceValue::Unknown;
                 }
             }
         }
@@ -128,9 +128,10 @@ fn is_named(instr: &Instr, n: usize, apart: &Apart) -> bool {
 }
 
 /// Notes an access, if its address is known.
-fn arrives(program: &Program, course: &mut Course, at: usize, op: &Op, regs: &[Value]) {
+fn arrives(program: &Program, course: &mut Course, at: usize, op: &Op, regs: &[TraceValue]) {
     let place = op.address().map(|address| eval(program, address, regs));
-    let (Some(Value::Address(object, offset)), Some(access)) = (place, op.accesses().next()) else {
+    let (Some(TraceValue::Address(object, offset)), Some(access)) = (place, op.accesses().next())
+    else {
         return;
     };
     course.arrivals.push(Arrival {
@@ -145,23 +146,23 @@ fn arrives(program: &Program, course: &mut Course, at: usize, op: &Op, regs: &[V
 }
 
 /// An operation with numbers for its operands; `None`: one of them is not known.
-fn numbers(program: &Program, op: &Op, regs: &[Value]) -> Option<Op> {
-    let known = |e: &&Expr| matches!(eval(program, e, regs), Value::Number(_));
+fn numbers(program: &Program, op: &Op, regs: &[TraceValue]) -> Option<Op> {
+    let known = |e: &&Expr| matches!(eval(program, e, regs), TraceValue::Number(_));
     let all = op.operands();
     { all.as_slice().iter().all(known) }.then(|| with_numbers(program, op, regs))
 }
 
 /// An operation with numbers and addresses for its operands, and 0 for unknown ones.
-fn with_numbers(program: &Program, op: &Op, regs: &[Value]) -> Op {
+fn with_numbers(program: &Program, op: &Op, regs: &[TraceValue]) -> Op {
     let mut op = op.clone();
     for e in op.operands_mut().as_mut_slice() {
         **e = match eval(program, e, regs) {
-            Value::Number(v) => Expr::Const(v),
-            Value::Address(object, offset) => {
+            TraceValue::Number(v) => Expr::Const(v),
+            TraceValue::Address(object, offset) => {
                 let base = Box::new(Expr::Address(object));
                 Expr::Bin(BinOp::Add, Ty::WORD, base, Box::new(Expr::Const(offset)))
             }
-            Value::Unknown => Expr::Const(0),
+            TraceValue::Unknown => Expr::Const(0),
         };
     }
     op
@@ -221,51 +222,55 @@ fn kept(thread: &Thread, course: &Course, arrival: &Arrival) -> Vec<Instr> {
 }
 
 /// The initial value of a register.
-fn begins(program: &Program, init: &Init) -> Value {
+fn begins(program: &Program, init: &Init) -> TraceValue {
     match init {
-        Init::Int(v) => Value::Number(*v),
+        Init::Int(v) => TraceValue::Number(*v),
         Init::Address { loc, index } => {
             let offset = program.layout(*loc).offset(*index);
-            Value::Address(program.object(*loc), i64::from(offset as u32))
+            TraceValue::Address(program.object(*loc), i64::from(offset as u32))
         }
-        Init::Unknown => Value::Unknown,
+        Init::Unknown => TraceValue::Unknown,
     }
 }
 
 /// The value of an expression.
-fn eval(program: &Program, e: &Expr, regs: &[Value]) -> Value {
+fn eval(program: &Program, e: &Expr, regs: &[TraceValue]) -> TraceValue {
     let of = |e: &Expr| eval(program, e, regs);
     match e {
-        Expr::Const(v) => Value::Number(*v),
+        Expr::Const(v) => TraceValue::Number(*v),
         Expr::Reg(r) => regs[usize::from(r.0)],
-        Expr::Address(loc) => Value::Address(program.object(*loc), 0),
-        Expr::Bin(BinOp::Unknown | BinOp::Tells, ..) => Value::Unknown,
+        Expr::Address(loc) => TraceValue::Address(program.object(*loc), 0),
+        Expr::Bin(BinOp::Unknown | BinOp::Tells, ..) => TraceValue::Unknown,
         Expr::Bin(op, ty, a, b) => match (of(a), of(b)) {
-            (Value::Number(x), Value::Number(y)) => Value::Number(op.apply(*ty, x, y)),
-            (Value::Address(o, x), Value::Number(y)) if *op == BinOp::Add => {
-                Value::Address(o, x + y)
+            (TraceValue::Number(x), TraceValue::Number(y)) => {
+                TraceValue::Number(op.apply(*ty, x, y))
             }
-            (Value::Number(x), Value::Address(o, y)) if *op == BinOp::Add => {
-                Value::Address(o, x + y)
+            (TraceValue::Address(o, x), TraceValue::Number(y)) if *op == BinOp::Add => {
+                TraceValue::Address(o, x + y)
             }
-            (Value::Address(o, x), Value::Number(y)) if *op == BinOp::Sub => {
-                Value::Address(o, x - y)
+            (TraceValue::Number(x), TraceValue::Address(o, y)) if *op == BinOp::Add => {
+                TraceValue::Address(o, x + y)
             }
-            _ => Value::Unknown,
+            (TraceValue::Address(o, x), TraceValue::Number(y)) if *op == BinOp::Sub => {
+                TraceValue::Address(o, x - y)
+            }
+            _ => TraceValue::Unknown,
         },
         Expr::Cmp(op, ty, a, b) => match (of(a), of(b)) {
-            (Value::Number(x), Value::Number(y)) => Value::Number(i64::from(op.holds(*ty, x, y))),
-            _ => Value::Unknown,
+            (TraceValue::Number(x), TraceValue::Number(y)) => {
+                TraceValue::Number(i64::from(op.holds(*ty, x, y)))
+            }
+            _ => TraceValue::Unknown,
         },
         Expr::Select(c, a, b) => match of(c) {
-            Value::Number(0) => of(b),
-            Value::Number(_) => of(a),
-            _ => Value::Unknown,
+            TraceValue::Number(0) => of(b),
+            TraceValue::Number(_) => of(a),
+            _ => TraceValue::Unknown,
         },
         Expr::Cast(ty, a) => match of(a) {
-            Value::Number(v) => Value::Number(ty.wrap(v)),
+            TraceValue::Number(v) => TraceValue::Number(ty.wrap(v)),
             address => address,
         },
-        Expr::Fused(..) => Value::Unknown,
+        Expr::Fused(..) => TraceValue::Unknown,
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use cat::model::load_shipped;
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits as ExactLimits};
-use parametric::{Answer, Kernel, Limits, Property, decide};
+use parametric::{KernelInput, KernelLimits, KernelProperty, KernelVerdict, decide};
 use verdict::Verdict;
 use why::Session;
 
@@ -144,21 +144,21 @@ fn exact(l: &Language, text: &str) -> bool {
 fn suspected(text: &str) -> bool {
     let forms = front::litmus::form::forms("k.toml", text.as_bytes());
     let forms = forms.unwrap_or_else(|errors| panic!("{text}\n{errors:#?}"));
-    let kernel = Kernel {
+    let kernel = KernelInput {
         form: &forms[0],
         name: "k.toml",
         bytes: text.as_bytes(),
         source: None,
     };
-    let limits = Limits {
+    let limits = KernelLimits {
         question: Duration::from_secs(20),
         answer: Duration::from_secs(60),
         tries: false,
-        ..Limits::default()
+        ..KernelLimits::default()
     };
-    match decide(kernel, Property::Race, false, &limits) {
-        Answer::Never { .. } => false,
-        Answer::Undecided { apart: Some(_), .. } => true,
+    match decide(kernel, KernelProperty::Race, false, &limits) {
+        KernelVerdict::Never { .. } => false,
+        KernelVerdict::Undecided { apart: Some(_), .. } => true,
         other => panic!("{text}\n{other:?}"),
     }
 }

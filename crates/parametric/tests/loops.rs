@@ -4,7 +4,7 @@
 mod common;
 
 use common::{asked, kernel, never, races, without};
-use parametric::{Answer, Property, Proved};
+use parametric::{KernelProperty, KernelVerdict, Proved};
 
 const MEMORY: &str = "a = { type = \"int\", size = 64 }
 r = { type = \"int\", size = 64 }";
@@ -24,10 +24,10 @@ fn both(code: &str, nth: usize) {
 
 /// It is not proved that threads of a block stay together.
 fn may_part(code: &str) {
-    if let Answer::Never { .. } = asked(&cuda(code), Property::Divergence, true) {
+    if let KernelVerdict::Never { .. } = asked(&cuda(code), KernelProperty::Divergence, true) {
         panic!("threads part before the barrier of\n{code}");
     }
-    if let Answer::Never { .. } = asked(&cuda(code), Property::Race, true) {
+    if let KernelVerdict::Never { .. } = asked(&cuda(code), KernelProperty::Race, true) {
         panic!("barriers that threads part before order nothing in\n{code}");
     }
 }
@@ -110,8 +110,10 @@ for (int k = 0; k < n; k++) {
 fn contradictions_prove_nothing() {
     let text = cuda("a[0] = 1;");
     let text = text.replace("[kernel]", "[kernel]\nassume = \"n < 0 && n > 0\"");
-    match asked(&text, Property::Race, true) {
-        Answer::Undecided { reason, .. } => assert!(reason.contains("no launch"), "{reason}"),
+    match asked(&text, KernelProperty::Race, true) {
+        KernelVerdict::Undecided { reason, .. } => {
+            assert!(reason.contains("no launch"), "{reason}")
+        }
         other => panic!("{other:?}"),
     }
 }

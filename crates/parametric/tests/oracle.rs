@@ -11,7 +11,7 @@ use cat::model::load_shipped;
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits as ExactLimits};
 use parametric::decide::Part;
-use parametric::{Answer, Kernel, Limits, Property, decide};
+use parametric::{KernelInput, KernelLimits, KernelProperty, KernelVerdict, decide};
 use verdict::Verdict;
 use why::Session;
 
@@ -240,7 +240,7 @@ fn file(seed: u64, code: &str, size: KernelSize) -> String {
 }
 
 /// What the exact engines say of a property in the launch of a file.
-fn exact(text: &str, property: Property) -> Option<bool> {
+fn exact(text: &str, property: KernelProperty) -> Option<bool> {
     let tests = front::litmus::parse("kernel.toml", text.as_bytes()).ok()?;
     let model = load_shipped("cuda", &signature())?.ok()?;
     let limits = ExactLimits {
@@ -249,8 +249,8 @@ fn exact(text: &str, property: Property) -> Option<bool> {
     };
     let mut session = Session::new(&tests[0], &model, Engine::Auto, limits, &[]);
     let answer = match property {
-        Property::Race => session.race()?,
-        Property::Divergence => session.undefined()?,
+        KernelProperty::Race => session.race()?,
+        KernelProperty::Divergence => session.undefined()?,
     };
     match answer.verdict {
         Verdict::Racy => Some(true),
@@ -271,10 +271,10 @@ fn number(name: &str, otherwise: u64) -> u64 {
 const LIMITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(3));
 
 /// What the engine says of a kernel.
-fn said(text: &str, property: Property, any: bool, limits: &Limits) -> Answer {
+fn said(text: &str, property: KernelProperty, any: bool, limits: &KernelLimits) -> KernelVerdict {
     let forms = front::litmus::form::forms("kernel.toml", text.as_bytes());
     let forms = forms.unwrap_or_else(|errors| panic!("{text}\n{errors:#?}"));
-    let kernel = Kernel {
+    let kernel = KernelInput {
         form: &forms[0],
         name: "kernel.toml",
         bytes: text.as_bytes(),
@@ -291,25 +291,25 @@ fn no_race_is_missed() {
         let (code, size, mut random) = kernel(seed);
         let text = file(seed, &code, size);
         // To try a suspicion takes most of the time.
-        let limits = Limits {
+        let limits = KernelLimits {
             question: LIMITS.0,
             answer: LIMITS.1,
             tries: seed % 10 == 0,
-            ..Limits::default()
+            ..KernelLimits::default()
         };
-        for property in [Property::Race, Property::Divergence] {
+        for property in [KernelProperty::Race, KernelProperty::Divergence] {
             let truth = exact(&text, property);
             for any in [false, true] {
                 let answer = said(&text, property, any, &limits);
                 let word = match &answer {
-                    Answer::Never { .. } => "never",
-                    Answer::Happens { .. } => "happens",
-                    Answer::Tried { .. } => "tried",
-                    Answer::Undecided { .. } => "undecided",
+                    KernelVerdict::Never { .. } => "never",
+                    KernelVerdict::Happens { .. } => "happens",
+                    KernelVerdict::Tried { .. } => "tried",
+                    KernelVerdict::Undecided { .. } => "undecided",
                 };
                 let key = format!("{property:?} any={any} {word} {truth:?}");
                 *tally.entry(key).or_default() += 1;
-                let is_never = matches!(answer, Answer::Never { .. });
+                let is_never = matches!(answer, KernelVerdict::Never { .. });
                 let wrong = is_never && truth == Some(true);
                 assert!(!wrong, "{property:?} any={any}\n{text}\n{answer:?}");
                 // A proof for every launch holds in others, too.
@@ -355,17 +355,17 @@ fn each_part_of_the_argument_is_needed() {
             n: 2,
         };
         let text = file(0, code, size);
-        assert_eq!(exact(&text, Property::Race), Some(true), "{text}");
+        assert_eq!(exact(&text, KernelProperty::Race), Some(true), "{text}");
         let never = |without: Option<Part>| {
-            let limits = Limits {
+            let limits = KernelLimits {
                 question: Duration::from_secs(20),
                 answer: Duration::from_secs(60),
                 tries: false,
                 without,
-                ..Limits::default()
+                ..KernelLimits::default()
             };
-            let answer = said(&text, Property::Race, false, &limits);
-            matches!(answer, Answer::Never { .. })
+            let answer = said(&text, KernelProperty::Race, false, &limits);
+            matches!(answer, KernelVerdict::Never { .. })
         };
         assert!(!never(None), "{text}");
         assert!(never(Some(part)), "{part:?} is not needed for\n{text}");

@@ -9,7 +9,7 @@ mod ring;
 use std::time::Duration;
 
 use parametric::decide::Part;
-use parametric::{Answer, Kernel, Limits, Property, decide};
+use parametric::{KernelInput, KernelLimits, KernelProperty, KernelVerdict, decide};
 use ring::{RING, ring};
 
 const MEMORY: &str = "a = { type = \"int\", size = 4096 }
@@ -25,25 +25,25 @@ fn cuda(code: &str) -> String {
 
 /// Whether a kernel is proved race-free, without a part.
 fn is_proved(text: &str, any: bool, without: Option<Part>) -> bool {
-    let limits = Limits {
+    let limits = KernelLimits {
         question: Duration::from_secs(20),
         answer: Duration::from_secs(100),
         tries: false,
         without,
-        ..Limits::default()
+        ..KernelLimits::default()
     };
     let forms = front::litmus::form::forms("kernel.toml", text.as_bytes());
     let forms = forms.unwrap_or_else(|errors| panic!("{text}\n{errors:#?}"));
-    let kernel = Kernel {
+    let kernel = KernelInput {
         form: &forms[0],
         name: "kernel.toml",
         bytes: text.as_bytes(),
         source: None,
     };
-    let answer = decide(kernel, Property::Race, any, &limits);
-    let racy = matches!(answer, Answer::Happens { .. });
+    let answer = decide(kernel, KernelProperty::Race, any, &limits);
+    let racy = matches!(answer, KernelVerdict::Happens { .. });
     assert!(!racy, "{without:?}, without an execution:\n{text}");
-    matches!(answer, Answer::Never { .. })
+    matches!(answer, KernelVerdict::Never { .. })
 }
 
 /// The first kernel is proved by the part alone; the second one races.

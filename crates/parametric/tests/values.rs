@@ -5,7 +5,7 @@
 mod common;
 
 use common::{asked, kernel, never, races, without};
-use parametric::{Answer, Property, Proved};
+use parametric::{KernelProperty, KernelVerdict, Proved};
 
 const MEMORY: &str = "a = { type = \"int\", size = 4096 }
 r = { type = \"int\", size = 4096 }
@@ -130,14 +130,14 @@ r[threadIdx.x] = 1;";
 
 fn parts(text: &str) -> bool {
     matches!(
-        asked(text, Property::Divergence, false),
-        Answer::Happens { .. }
+        asked(text, KernelProperty::Divergence, false),
+        KernelVerdict::Happens { .. }
     )
 }
 
 fn is_uniform(text: &str) -> bool {
     matches!(
-        asked(text, Property::Divergence, false),
-        Answer::Never { .. }
+        asked(text, KernelProperty::Divergence, false),
+        KernelVerdict::Never { .. }
     )
 }

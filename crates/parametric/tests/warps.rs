@@ -4,7 +4,7 @@
 mod common;
 
 use common::{asked, kernel, never, races, without};
-use parametric::{Answer, Property, Proved};
+use parametric::{KernelProperty, KernelVerdict, Proved};
 
 const MEMORY: &str = "a = { type = \"int\", size = 67108864 }
 r = { type = \"int\", size = 67108864 }";
@@ -19,7 +19,7 @@ fn cuda(code: &str) -> String {
 
 /// It is not proved that threads of a warp stay together.
 fn may_part(text: &str) {
-    if let Answer::Never { .. } = asked(text, Property::Divergence, false) {
+    if let KernelVerdict::Never { .. } = asked(text, KernelProperty::Divergence, false) {
         panic!("lanes do not come to the barrier of\n{text}");
     }
 }
@@ -113,7 +113,7 @@ fn in_ptx() {
     races(&text(&without(code, "bar.warp.sync \t-1;", 0)), false);
     let half = code.replace("bar.warp.sync \t-1", "bar.warp.sync \t0xffff");
     // Lanes 16 to 31 are not named.
-    if let Answer::Never { .. } = asked(&text(&half), Property::Race, false) {
+    if let KernelVerdict::Never { .. } = asked(&text(&half), KernelProperty::Race, false) {
         panic!("race of\n{half}");
     }
 }

@@ -67,7 +67,7 @@ impl Runtime {
 
 /// Which kinds of memory allocation a test of the dialect can declare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Allocation {
+pub enum AllocationKinds {
     /// None.
     Unsaid,
     /// The kinds of memory of CUDA.
@@ -149,7 +149,7 @@ pub struct DialectRow {
     /// Whether fences and barriers name the regions of memory that they order.
     pub regions: bool,
     /// Which kinds of memory allocation a test can declare.
-    pub allocation: Allocation,
+    pub allocation: AllocationKinds,
     /// Whether division by zero and similar operations are undefined. Otherwise the type defines
     /// the result.
     pub undefined_division: bool,
@@ -220,7 +220,7 @@ const C: DialectRow = DialectRow {
     weak: false,
     sc_accesses: true,
     regions: false,
-    allocation: Allocation::Unsaid,
+    allocation: AllocationKinds::Unsaid,
     undefined_division: true,
     convergence: Convergence::Unasked,
     race_rules: None,
@@ -276,7 +276,7 @@ pub static DIALECTS: [DialectRow; 5] = [
         access_scopes: CUDA_SCOPES,
         fence: |order, scope| format!("cuda::atomic_thread_fence(cuda::{order}, cuda::{scope})"),
         writing: Some(&writing::CUDA),
-        allocation: Allocation::Cuda,
+        allocation: AllocationKinds::Cuda,
         convergence: Convergence::Running,
         race_rules: Some(RaceRules::Sequences),
         runtime: Some(Runtime::Cuda),
@@ -301,7 +301,7 @@ pub static DIALECTS: [DialectRow; 5] = [
         writing: Some(&writing::OPENCL),
         fence_tags: &[Tag::Global, Tag::Local],
         regions: true,
-        allocation: Allocation::OpenCl,
+        allocation: AllocationKinds::OpenCl,
         convergence: Convergence::All,
         runtime: Some(Runtime::OpenCl),
         host_without_scopes: true,

@@ -12,7 +12,7 @@ use crate::{Program, Scope, Tag};
 
 /// One option; the first value is the default.
 #[derive(Debug)]
-pub struct Row {
+pub struct OptionRow {
     /// The name after `option`.
     pub name: &'static str,
     /// The possible values.
@@ -63,8 +63,8 @@ fn is_spread(program: &Program) -> bool {
 }
 
 /// Every option.
-pub const OPTIONS: &[Row] = &[
-    Row {
+pub const OPTIONS: &[OptionRow] = &[
+    OptionRow {
         name: "failed-cas",
         values: &["none", "write"],
         doc: "whether a failed compare-and-swap writes nothing or the old value",
@@ -72,7 +72,7 @@ pub const OPTIONS: &[Row] = &[
         told: false,
         reading: None,
     },
-    Row {
+    OptionRow {
         name: "red",
         values: &["no-acquire", "atom"],
         doc: "whether the read half of a reduction can acquire: never (PTX ISA, 8.11), or as an \
@@ -81,7 +81,7 @@ pub const OPTIONS: &[Row] = &[
         told: false,
         reading: None,
     },
-    Row {
+    OptionRow {
         name: "dep",
         values: &["value", "syntactic"],
         doc: "dependencies: only those that a value really carries, or all that the syntax shows",
@@ -89,7 +89,7 @@ pub const OPTIONS: &[Row] = &[
         told: false,
         reading: None,
     },
-    Row {
+    OptionRow {
         name: "rmw",
         values: &["pair", "single"],
         doc: "a read-modify-write: a read and a write, or one event that is both (published files \
@@ -98,7 +98,7 @@ pub const OPTIONS: &[Row] = &[
         told: false,
         reading: None,
     },
-    Row {
+    OptionRow {
         name: "same-value",
         values: &["racy", "benign"],
         doc: "for the property `race`, two unordered writes that store the same value in every \
@@ -107,7 +107,7 @@ pub const OPTIONS: &[Row] = &[
         told: true,
         reading: None,
     },
-    Row {
+    OptionRow {
         name: "b128",
         values: &["single", "split"],
         doc: "a strong access of 128 bits: one access, or two unordered accesses of 64 bits each",
@@ -124,7 +124,7 @@ pub const OPTIONS: &[Row] = &[
             events: true,
         }),
     },
-    Row {
+    OptionRow {
         name: "tearing",
         values: &["cells", "none"],
         doc: "whether a weak access to several cells can read only a part of a write (cells), or \
@@ -143,7 +143,7 @@ pub const OPTIONS: &[Row] = &[
             events: false,
         }),
     },
-    Row {
+    OptionRow {
         name: "mbarrier",
         values: &["phase", "chain"],
         doc: "an arrival at an mbarrier object synchronizes with a wait through its phase, or \
@@ -158,7 +158,7 @@ pub const OPTIONS: &[Row] = &[
             events: false,
         }),
     },
-    Row {
+    OptionRow {
         name: "cross-proxy",
         values: &["letter", "strong"],
         doc: "whether strong accesses through the generic and the async proxy can be morally \
@@ -173,7 +173,7 @@ pub const OPTIONS: &[Row] = &[
             events: false,
         }),
     },
-    Row {
+    OptionRow {
         name: "async-fence",
         values: &["path", "cta", "thread", "letter"],
         doc: "the accesses that `fence.proxy.async` orders: any with the fence on the path \
@@ -193,7 +193,7 @@ pub const OPTIONS: &[Row] = &[
             events: false,
         }),
     },
-    Row {
+    OptionRow {
         name: "async-home",
         values: &["issuer", "destination", "cluster", "one"],
         doc: "accesses of the async proxy that need no fence between them: those begun in one \
@@ -210,7 +210,7 @@ pub const OPTIONS: &[Row] = &[
             events: false,
         }),
     },
-    Row {
+    OptionRow {
         name: "read-wait",
         values: &["completes", "strict"],
         doc: "whether `cp.async.bulk.wait_group.read` brings the proxy fence of completion for \
@@ -224,7 +224,7 @@ pub const OPTIONS: &[Row] = &[
             events: false,
         }),
     },
-    Row {
+    OptionRow {
         name: "completion-scope",
         values: &["any", "issuer"],
         doc: "whether a wait learns of a copy whatever its scope, or only if that includes the \
@@ -238,7 +238,7 @@ pub const OPTIONS: &[Row] = &[
             events: false,
         }),
     },
-    Row {
+    OptionRow {
         name: "alias-overlap",
         values: &["letter", "fenced"],
         doc: "whether accesses of one location through different addresses can be morally strong: \
@@ -271,7 +271,7 @@ impl Setting {
     ///
     /// # Errors
     /// The row, if only the value is unknown.
-    pub fn read(name: &str, value: &str) -> Result<Setting, Option<&'static Row>> {
+    pub fn read(name: &str, value: &str) -> Result<Setting, Option<&'static OptionRow>> {
         let option = OPTIONS
             .iter()
             .position(|row| row.name == name)
@@ -292,7 +292,7 @@ impl Setting {
     }
 
     /// The option.
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static OptionRow {
         &OPTIONS[self.option]
     }
 

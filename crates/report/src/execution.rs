@@ -182,7 +182,7 @@ pub(crate) fn state_text(state: &State) -> String {
 /// An execution; relations refer to events by index.
 #[derive(Serialize)]
 pub(crate) struct WitnessObject<'a> {
-    events: Vec<EventObject<'a>>,
+    events: Vec<EventJson<'a>>,
     relations: IndexMap<&'a str, &'a [(usize, usize)]>,
     state: StateObject<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -230,7 +230,7 @@ struct SiteObject<'a> {
 }
 
 #[derive(Serialize)]
-struct EventObject<'a> {
+struct EventJson<'a> {
     thread: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<&'a str>,
@@ -253,7 +253,7 @@ impl Serialize for StateObject<'_> {
 pub(crate) fn witness(witness: &Witness) -> WitnessObject<'_> {
     WitnessObject {
         events: (witness.events.iter())
-            .map(|e| EventObject {
+            .map(|e| EventJson {
                 thread: &e.thread_name,
                 agent: e.agent.as_deref(),
                 line: &e.line,

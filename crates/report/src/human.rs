@@ -334,7 +334,7 @@ impl Reporter for Human {
             && !matches!(status, QueryStatus::Undecided(_) | QueryStatus::Defect)
         {
             for diagnostic in &kernel.found {
-                out.write_all(render(diagnostic, diag::Style::Coloured).as_bytes())?;
+                out.write_all(render(diagnostic, diag::TextStyle::Coloured).as_bytes())?;
             }
             if kernel.found.is_empty() && options.verbose {
                 self.told(out, |out| self.row(out, line))?;

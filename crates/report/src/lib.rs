@@ -205,7 +205,8 @@ fn unfit(what: &str) -> io::Result<()> {
 pub(crate) mod samples {
     use super::*;
     use verdict::{
-        Answer, Outcome, Outcomes, Place, Property, Reason, Seat, Verdict, Witness, WitnessEvent,
+        Answer, InstrPlace, Outcome, Outcomes, Property, Reason, Seat, Verdict, Witness,
+        WitnessEvent,
     };
 
     pub(crate) fn answer(verdict: Verdict) -> Answer {
@@ -244,7 +245,7 @@ pub(crate) mod samples {
 
     /// Met, not met, undecided, a race, a defect.
     pub(crate) fn lines() -> Vec<AnswerLine> {
-        let at = Place {
+        let at = InstrPlace {
             text: "st x, r0".into(),
             thread: "P1".into(),
             line: 7.into(),

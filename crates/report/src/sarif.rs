@@ -53,7 +53,7 @@ impl Cases for Sarif {
             schema: SCHEMA,
             version: "2.1.0",
             runs: [SarifRun {
-                tool: Tool {
+                tool: SarifTool {
                     driver: Driver {
                         name: "Fencepost",
                         version: env!("CARGO_PKG_VERSION"),
@@ -85,14 +85,14 @@ struct Log {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SarifRun {
-    tool: Tool,
+    tool: SarifTool,
     column_kind: &'static str,
     results: Vec<SarifResult>,
     properties: IndexMap<&'static str, String>,
 }
 
 #[derive(Serialize)]
-struct Tool {
+struct SarifTool {
     driver: Driver,
 }
 

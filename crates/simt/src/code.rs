@@ -43,7 +43,7 @@ pub(super) struct Access {
     pub(super) sc: bool,
     pub(super) consume: bool,
     /// The order of a failed compare-exchange, where that differs.
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<FailureOrder>,
     /// Which cell of its operation it accesses, and how many cells there are.
     pub(super) part: (u8, u8),
 }
@@ -63,7 +63,7 @@ pub(super) enum OnObject {
 
 /// The order of a compare-exchange that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum FailureOrder {
     Relaxed,
     Acquire,
     SeqCst,

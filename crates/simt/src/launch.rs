@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Launch;
+use super::LaunchOptions;
 use super::code::Code;
 use super::layer::residency;
 use program::host::CommandId;
@@ -56,7 +56,7 @@ pub(super) fn regroup(test: &LitmusTest, size: Option<u32>) -> Result<Option<Lit
 
 /// The test with cooperative launches, if the options ask for them and it has others; `None` if it
 /// does not change.
-pub fn cooperative(test: &LitmusTest, launch: &Launch) -> Option<LitmusTest> {
+pub fn cooperative(test: &LitmusTest, launch: &LaunchOptions) -> Option<LitmusTest> {
     fn others(t: &Thread) -> bool {
         t.place.launched && !t.place.cooperative
     }
@@ -74,7 +74,7 @@ pub fn cooperative(test: &LitmusTest, launch: &Launch) -> Option<LitmusTest> {
 ///
 /// # Errors
 /// If a block is too large.
-pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
+pub(super) fn fits(code: &Code, launch: &LaunchOptions) -> Result<(), String> {
     let program = &code.program;
     let blocks =
         (0..program.threads.len()).filter(|&t| code.cta[t] == t && !program.threads[t].place.host);
@@ -110,7 +110,7 @@ pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
 }
 
 /// Checks that all blocks of a cooperative launch are resident at once.
-fn resident(code: &Code, launch: &Launch) -> Result<(), String> {
+fn resident(code: &Code, launch: &LaunchOptions) -> Result<(), String> {
     let Some(room) = launch.capacity() else {
         return Ok(());
     };

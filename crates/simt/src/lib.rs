@@ -87,7 +87,7 @@ use memory::clike::Clike;
 pub use memory::rules::MemoryRules;
 use memory::sc::Sc;
 use memory::weak::Weak;
-pub use options::{Early, Launch, RunOptions, Scheduling};
+pub use options::{Early, LaunchOptions, RunOptions, Scheduling};
 use program::litmus::LitmusTest;
 pub use schedule::Schedule;
 use schedule::{Observation, Recorded, SearchLimits};

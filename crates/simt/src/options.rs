@@ -85,7 +85,7 @@ impl Scheduling {
 
 /// The device and the parameters of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Launch {
+pub struct LaunchOptions {
     /// Multiprocessors of each GPU; `None`: enough for every block.
     pub sms: Option<u32>,
     /// Blocks that a multiprocessor has room for; `None`: 1 if `sms` is given.
@@ -100,9 +100,9 @@ pub struct Launch {
     pub max_shared: u64,
 }
 
-impl Default for Launch {
+impl Default for LaunchOptions {
     fn default() -> Self {
-        Launch {
+        LaunchOptions {
             sms: None,
             resident: None,
             cooperative: false,
@@ -113,7 +113,7 @@ impl Default for Launch {
     }
 }
 
-impl Launch {
+impl LaunchOptions {
     /// Blocks that a GPU has room for at once; `None`: any number.
     pub fn capacity(&self) -> Option<usize> {
         match (self.sms, self.resident) {
@@ -129,7 +129,7 @@ pub struct RunOptions {
     /// The rule that picks the next thread.
     pub scheduling: Scheduling,
     /// The device and the parameters of the launch.
-    pub launch: Launch,
+    pub launch: LaunchOptions,
     /// The memory.
     pub memory: MachineMemory,
     /// Early binds, for memories that have any.
@@ -154,7 +154,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         RunOptions {
             scheduling: Scheduling::Independent,
-            launch: Launch::default(),
+            launch: LaunchOptions::default(),
             memory: MachineMemory::Weak,
             early: Early::None,
             rules: MemoryRules::ALL,

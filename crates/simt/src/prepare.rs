@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::agents::{Agent, Await, group_of};
 use super::code::{
-    Access, Act, Code, CommandCode, Failure, Fence, FenceMemory, FenceReach, OnObject,
+    Access, Act, Code, CommandCode, FailureOrder, Fence, FenceMemory, FenceReach, OnObject,
     PhysicalLocation, Regions, ThreadCode,
 };
 use super::groups::Groups;
@@ -361,9 +361,9 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
         sc,
         consume: tags.has(Tag::Constant),
         failure: match () {
-            () if tags.has(Tag::FailRelaxed) => Some(Failure::Relaxed),
-            () if tags.has(Tag::FailAcquire) => Some(Failure::Acquire),
-            () if tags.has(Tag::FailSeqCst) => Some(Failure::SeqCst),
+            () if tags.has(Tag::FailRelaxed) => Some(FailureOrder::Relaxed),
+            () if tags.has(Tag::FailAcquire) => Some(FailureOrder::Acquire),
+            () if tags.has(Tag::FailSeqCst) => Some(FailureOrder::SeqCst),
             () => None,
         },
         part: (0, 1),

@@ -17,5 +17,5 @@
 mod place;
 mod process;
 
-pub use place::{OLDEST, Program, UnusableProgram, VARIABLE, is_chosen, is_there, program};
+pub use place::{OLDEST, SolverBinary, UnusableProgram, VARIABLE, is_chosen, is_there, program};
 pub use process::{Failure, Process, values};

@@ -18,7 +18,7 @@ const ADVICE: &str = "get it with `pip install z3-solver` or `apt-get install z3
 
 /// The program `z3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct SolverBinary {
     /// Its file.
     pub path: PathBuf,
     /// Its version, as in `5.3.2`.
@@ -72,8 +72,8 @@ pub fn is_there() -> bool {
 ///
 /// # Errors
 /// The program is missing or unusable.
-pub fn program() -> Result<&'static Program, UnusableProgram> {
-    static PROGRAM: OnceLock<Result<Program, UnusableProgram>> = OnceLock::new();
+pub fn program() -> Result<&'static SolverBinary, UnusableProgram> {
+    static PROGRAM: OnceLock<Result<SolverBinary, UnusableProgram>> = OnceLock::new();
     PROGRAM
         .get_or_init(|| {
             located()
@@ -123,7 +123,7 @@ fn locate(
 }
 
 /// Starts the program for its version.
-fn checked(path: &Path) -> Result<Program, UnusableProgram> {
+fn checked(path: &Path) -> Result<SolverBinary, UnusableProgram> {
     let wrong = |reason: String| UnusableProgram::Wrong {
         path: path.to_path_buf(),
         reason,
@@ -152,7 +152,7 @@ fn checked(path: &Path) -> Result<Program, UnusableProgram> {
             version: version.to_owned(),
         });
     }
-    Ok(Program {
+    Ok(SolverBinary {
         path: path.to_path_buf(),
         version: version.to_owned(),
     })

@@ -1,6 +1,6 @@
 //! Reads generated programs as tests, and makes them smaller as long as a property holds.
 
-use diag::{Style, render};
+use diag::{TextStyle, render};
 use front::litmus::parse;
 use program::litmus::LitmusTest;
 
@@ -12,7 +12,7 @@ pub fn read(text: &str) -> LitmusTest {
     match parse("generated.toml", text.as_bytes()) {
         Ok(mut tests) => tests.remove(0),
         Err(errors) => {
-            let errors: String = errors.iter().map(|d| render(d, Style::Plain)).collect();
+            let errors: String = errors.iter().map(|d| render(d, TextStyle::Plain)).collect();
             panic!("a generated program was rejected:\n{errors}\n{text}")
         }
     }

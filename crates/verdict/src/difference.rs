@@ -1,6 +1,6 @@
 //! Compares two models on one test: how their answers relate, and why.
 
-use crate::Place;
+use crate::InstrPlace;
 
 /// How the answers of two models on one test relate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +37,7 @@ impl Relation {
     }
 }
 
-impl Place {
+impl InstrPlace {
     /// The text for a sentence that names several places. A place without a line prints its text
     /// alone.
     pub fn long(&self) -> String {
@@ -78,7 +78,7 @@ pub struct Finding {
     /// The axioms by which the stronger model forbids an outcome that the other one allows.
     pub by: Option<String>,
     /// The instructions to which the rule applies.
-    pub places: Vec<Place>,
+    pub places: Vec<InstrPlace>,
     /// The reason, in one sentence.
     pub why: String,
 }

@@ -25,7 +25,7 @@ pub use explanation::{
     Breach, ComposedLink, Explanation, Link, Missing, MissingLink, Need, Needs, Where,
 };
 pub use fault::{Change, Definedness, Fault, FaultEvent, RacingPair, RacingPairs, Remedy};
-pub use reason::{Place, Reason};
+pub use reason::{InstrPlace, Reason};
 
 /// A property of a test under a model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -346,7 +346,7 @@ impl Answer {
         } = &reason
             && self.unwritten.is_empty()
         {
-            let Place { text, thread, line } = &**read;
+            let InstrPlace { text, thread, line } = &**read;
             let (text, thread, line, memory) =
                 (text.clone(), thread.clone(), line.clone(), memory.clone());
             self.unwritten.push(Unwritten {

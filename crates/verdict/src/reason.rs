@@ -27,7 +27,7 @@ pub enum Reason {
         /// The largest bound that was tried.
         bound: u32,
         /// The loop, by its first instruction.
-        at: Place,
+        at: InstrPlace,
     },
     /// The model does not exclude values that depend on themselves.
     #[error("values out of thin air: this model does not exclude them, and they are too many")]
@@ -36,22 +36,22 @@ pub enum Reason {
     #[error("{}", apart(place, *.named))]
     Apart {
         /// The place where one of them waits.
-        place: Place,
+        place: InstrPlace,
         /// Whether the lane names itself.
         named: bool,
     },
     /// An access may address memory outside all locations; the access, if it belongs to a thread.
     #[error("{}", astray(.0))]
-    Astray(Option<Place>),
+    Astray(Option<InstrPlace>),
     /// A consistent execution reaches a trap, a failing assertion, or a call of an unknown
     /// function.
     #[error("{_0} {}", aborted(_0))]
-    Aborted(Place),
+    Aborted(InstrPlace),
     /// The answer depends on a value that the checker cannot work out.
     #[error("not worked out: the value of {made}, on which {depends} depends")]
     Unknown {
         /// The instruction that makes the value.
-        made: Place,
+        made: InstrPlace,
         /// The part of the answer that depends on it, in words.
         depends: String,
     },
@@ -59,7 +59,7 @@ pub enum Reason {
     #[error("not worked out: {}", unwritten(.read, .memory, .depends))]
     Unwritten {
         /// The read; `None` if the outcome shows the memory's final value.
-        read: Option<Box<Place>>,
+        read: Option<Box<InstrPlace>>,
         /// The memory.
         memory: String,
         /// The part of the answer that depends on it, in words.
@@ -69,7 +69,7 @@ pub enum Reason {
     #[error("implementation-defined: {}; {what}", all(.at))]
     ImplementationDefined {
         /// The instructions.
-        at: Vec<Place>,
+        at: Vec<InstrPlace>,
         /// The choice, in the model's words.
         what: String,
     },
@@ -119,17 +119,17 @@ pub enum Reason {
     TooManyPhases(usize),
     /// A term takes too many values to list; the first instruction that needs the list.
     #[error("too many values: {}", many(.0))]
-    TooManyValues(Option<Place>),
+    TooManyValues(Option<InstrPlace>),
     /// The checker works out the sum of atomics at one location as a whole, given all axioms. One
     /// of the atomics.
     #[error("the sum computed by {} and others assumes every axiom, so the deciding axioms cannot \
         be named", .0)]
-    AddedUp(Place),
+    AddedUp(InstrPlace),
     /// The checker works out the results of operations on one mbarrier object as a whole, given all
     /// axioms. One of the operations.
     #[error("the phases seen by {} and others assume every axiom, so the deciding axioms cannot \
         be named", .0)]
-    InOrder(Place),
+    InOrder(InstrPlace),
     /// More outcomes than a person would read.
     #[error("too many outcomes: there are more than {0}")]
     TooManyOutcomes(usize),
@@ -190,7 +190,7 @@ impl Reason {
 
 /// An instruction of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct InstrPlace {
     /// The instruction as written.
     pub text: String,
     /// The name of its thread.
@@ -199,31 +199,31 @@ pub struct Place {
     pub line: SourceLine,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for InstrPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` ({}, line {})", self.text, self.thread, self.line)
     }
 }
 
-fn all(places: &[Place]) -> String {
-    let places: Vec<String> = places.iter().map(Place::to_string).collect();
+fn all(places: &[InstrPlace]) -> String {
+    let places: Vec<String> = places.iter().map(InstrPlace::to_string).collect();
     places.join(" and ")
 }
 
-fn going_on(bound: u32, at: &Place) -> String {
+fn going_on(bound: u32, at: &InstrPlace) -> String {
     let iterations = if bound == 1 {
         "1 iteration".to_owned()
     } else {
         format!("{bound} iterations")
     };
-    let Place { thread, line, .. } = at;
+    let InstrPlace { thread, line, .. } = at;
     format!(
         "{thread} can go on after {iterations} of the loop at line {line}; try `--bound {}`",
         2 * bound.max(2)
     )
 }
 
-fn aborted(place: &Place) -> &'static str {
+fn aborted(place: &InstrPlace) -> &'static str {
     if has_opcode(place, "call") {
         "calls an unknown function, and the effect of the call is unknown"
     } else if has_opcode(place, "brx") {
@@ -234,14 +234,14 @@ fn aborted(place: &Place) -> &'static str {
 }
 
 /// Whether an instruction has this opcode.
-fn has_opcode(place: &Place, opcode: &str) -> bool {
+fn has_opcode(place: &InstrPlace, opcode: &str) -> bool {
     place
         .text
         .split_whitespace()
         .any(|word| word.split('.').next() == Some(opcode))
 }
 
-fn many(at: &Option<Place>) -> String {
+fn many(at: &Option<InstrPlace>) -> String {
     let what = "an address, an operand of floating point, or a value that depends on itself";
     let of = at
         .as_ref()
@@ -250,7 +250,7 @@ fn many(at: &Option<Place>) -> String {
     format!("{what}{of}, takes more than a thousand values")
 }
 
-fn unwritten(read: &Option<Box<Place>>, memory: &str, depends: &str) -> String {
+fn unwritten(read: &Option<Box<InstrPlace>>, memory: &str, depends: &str) -> String {
     match read {
         Some(read) => {
             format!(
@@ -267,7 +267,7 @@ fn unwritten(read: &Option<Box<Place>>, memory: &str, depends: &str) -> String {
     }
 }
 
-fn apart(place: &Place, named: bool) -> String {
+fn apart(place: &InstrPlace, named: bool) -> String {
     if named {
         format!(
             "{place} waits for threads of its group, and some of them may not arrive in every \
@@ -281,7 +281,7 @@ fn apart(place: &Place, named: bool) -> String {
     }
 }
 
-fn astray(access: &Option<Place>) -> String {
+fn astray(access: &Option<InstrPlace>) -> String {
     match access {
         Some(access) => {
             format!(

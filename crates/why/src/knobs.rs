@@ -46,17 +46,17 @@ enum Act {
 
 /// A level of a knob: its action, and its state in words; empty: nothing is there.
 #[derive(Clone, Debug)]
-pub(crate) struct Level(Act, String);
+pub(crate) struct KnobLevel(Act, String);
 
-impl Level {
+impl KnobLevel {
     /// A level that changes the text.
-    pub(crate) fn text(splices: Vec<Splice>) -> Level {
-        Level(Act::Text(splices), String::new())
+    pub(crate) fn text(splices: Vec<Splice>) -> KnobLevel {
+        KnobLevel(Act::Text(splices), String::new())
     }
 
     /// The same level, with other words for its state.
-    pub(crate) fn called(self, says: &str) -> Level {
-        Level(self.0, says.to_owned())
+    pub(crate) fn called(self, says: &str) -> KnobLevel {
+        KnobLevel(self.0, says.to_owned())
     }
 }
 
@@ -65,7 +65,7 @@ impl Level {
 pub struct Knob {
     /// The places that it changes.
     pub sites: Vec<EditSite>,
-    levels: Vec<Level>,
+    levels: Vec<KnobLevel>,
     /// The level that is written.
     written: usize,
     kind: Written,
@@ -97,8 +97,8 @@ impl Knob {
         above: Vec<(Change, String)>,
     ) -> Knob {
         let written = below.len();
-        let change = |(change, says)| Level(Act::Change(change), says);
-        let own = Level(Act::Own, own);
+        let change = |(change, says)| KnobLevel(Act::Change(change), says);
+        let own = KnobLevel(Act::Own, own);
         let levels = below
             .into_iter()
             .map(change)
@@ -114,8 +114,8 @@ impl Knob {
     }
 
     /// A knob that changes the text of the file to something stronger.
-    pub(crate) fn written_so(kind: Written, spots: &[Spot], above: Vec<Level>) -> Knob {
-        let levels = [Level(Act::Own, String::new())]
+    pub(crate) fn written_so(kind: Written, spots: &[Spot], above: Vec<KnobLevel>) -> Knob {
+        let levels = [KnobLevel(Act::Own, String::new())]
             .into_iter()
             .chain(above)
             .collect();
@@ -133,8 +133,8 @@ impl Knob {
             .into_iter()
             .enumerate()
             .map(|(at, splices)| match at == written {
-                true => Level(Act::Own, String::new()),
-                false => Level::text(splices),
+                true => KnobLevel(Act::Own, String::new()),
+                false => KnobLevel::text(splices),
             })
             .collect();
         Knob {
@@ -178,7 +178,7 @@ impl Knob {
 
     /// Drops levels that the front end refuses as text.
     pub(crate) fn writable(mut self, test: &LitmusTest) -> Option<Knob> {
-        let written = |level: &Level| {
+        let written = |level: &KnobLevel| {
             let Some(change) = level
                 .change()
                 .filter(|c| !matches!(c, Change::FenceBefore(_)))
@@ -207,7 +207,7 @@ impl Knob {
             })
         };
         let (own, above) = self.levels.split_first()?;
-        let levels: Vec<Level> = std::iter::once(own)
+        let levels: Vec<KnobLevel> = std::iter::once(own)
             .chain(above.iter().filter(|l| written(l)))
             .cloned()
             .collect();
@@ -239,7 +239,8 @@ impl Knob {
             .into_iter()
             .reduce(|mut all, knob| {
                 for (level, more) in all.levels.iter_mut().zip(knob.levels) {
-                    if let (Level(Act::Text(splices), _), Level(Act::Text(more), _)) = (level, more)
+                    if let (KnobLevel(Act::Text(splices), _), KnobLevel(Act::Text(more), _)) =
+                        (level, more)
                     {
                         splices.extend(more);
                     }
@@ -316,7 +317,7 @@ impl Knob {
     }
 }
 
-impl Level {
+impl KnobLevel {
     fn change(&self) -> Option<Change> {
         if let Act::Change(change) = self.0 {
             Some(change)

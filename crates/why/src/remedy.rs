@@ -56,7 +56,7 @@ pub(crate) fn remedy(
         weak,
         straight,
     } = Candidates::of(written)?;
-    let judge = Judge {
+    let judge = RaceJudge {
         session,
         race: RefCell::new(None),
         left_open: Cell::new(false),
@@ -213,7 +213,7 @@ fn changes_of_assembly(written: &LitmusTest) -> (Vec<Knob>, Vec<Knob>) {
 }
 
 /// Decides whether a changed program has no race.
-struct Judge<'s, 'a> {
+struct RaceJudge<'s, 'a> {
     session: &'s Session<'a>,
     /// The last race found.
     race: RefCell<Option<Box<Fault>>>,
@@ -223,7 +223,7 @@ struct Judge<'s, 'a> {
     in_order: Cell<bool>,
 }
 
-impl Judge<'_, '_> {
+impl RaceJudge<'_, '_> {
     fn race_free(&self, test: &LitmusTest, left: Option<Duration>) -> Result<bool, GivenUp> {
         let session = self.session;
         let Some(judged) = session.judged(test) else {
@@ -304,7 +304,7 @@ impl<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> RemedySearch
     /// races for it are left.
     fn with_atomic_memory(
         &mut self,
-        judge: &Judge<'_, '_>,
+        judge: &RaceJudge<'_, '_>,
         mut plain: HashMap<String, (LocId, Vec<Spot>)>,
         mut object: Option<String>,
     ) -> Result<Option<Setting>, GivenUp> {
@@ -338,7 +338,7 @@ impl<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> RemedySearch
     /// stronger orders of these accesses forbid the condition, they are such orders.
     fn weakest(
         &mut self,
-        judge: &Judge<'_, '_>,
+        judge: &RaceJudge<'_, '_>,
         written: &LitmusTest,
         strongest: Setting,
     ) -> Result<Setting, GivenUp> {

@@ -21,7 +21,7 @@ use front::mapping::Mapping;
 use program::litmus::{LitmusTest, Prop};
 use program::options::Setting;
 use rustc_hash::FxHashMap;
-use verdict::{Answer, FaultEvent, Place, Reason, Verdict};
+use verdict::{Answer, FaultEvent, InstrPlace, Reason, Verdict};
 
 mod answer;
 mod decide;
@@ -359,7 +359,7 @@ impl<'a> Session<'a> {
             ended.clone()
         };
         if answer.verdict == question.negative {
-            let stuck = program::host::Launches::of(program).is_ok_and(|l| l.stuck.is_some());
+            let stuck = program::host::LaunchOrders::of(program).is_ok_and(|l| l.stuck.is_some());
             let why = "in some order of calls, a wait never ends";
             return if stuck {
                 answer.undecided(Reason::Deadlock(why.into()))
@@ -484,7 +484,7 @@ impl<'a> Session<'a> {
                 let at = fault
                     .events
                     .into_iter()
-                    .map(|FaultEvent { event, .. }| Place {
+                    .map(|FaultEvent { event, .. }| InstrPlace {
                         text: event.text,
                         thread: event.thread_name,
                         line: event.line,

@@ -17,7 +17,7 @@ use program::writing::Writing;
 use program::{Dialect, DialectRow, Instr};
 
 use self::tokens::{declarations, regions, tokens};
-use crate::knobs::{Knob, Level, Spot, Written, said};
+use crate::knobs::{Knob, KnobLevel, Spot, Written, said};
 
 mod atomic;
 mod barriers;
@@ -169,7 +169,7 @@ impl<'t> Source<'t> {
             } else {
                 effect.added
             };
-            levels.push(Level::text(splices));
+            levels.push(KnobLevel::text(splices));
         }
         (!levels.is_empty()).then(|| Knob::written_so(kind, &spots, levels))
     }

@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use super::super::seams;
-use super::text::{Entry, Kind};
+use super::text::{Entry, StatementKind};
 use cat::model::ir::Model;
 use cat::model::words::notes;
 use cat::model::{Library, Shipped};
@@ -80,7 +80,7 @@ pub(super) fn verdict(test: &LitmusTest, model: &Model) -> Verdict {
 
 /// The part of an axiom in a test.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum AxiomRole {
     /// Without the axiom the outcome is allowed.
     Needed,
     /// The axiom alone forbids it.
@@ -91,8 +91,12 @@ pub(super) enum Role {
 
 /// The first of the axiom's tests that the model forbids, best one first, and the axiom's part in
 /// it.
-pub(super) fn of_axiom(model: &Model, label: &str, entry: &Entry) -> Option<(LitmusTest, Role)> {
-    let mut best: Option<(LitmusTest, Role)> = None;
+pub(super) fn of_axiom(
+    model: &Model,
+    label: &str,
+    entry: &Entry,
+) -> Option<(LitmusTest, AxiomRole)> {
+    let mut best: Option<(LitmusTest, AxiomRole)> = None;
     for name in forbids(&entry.comment) {
         let Some(test) = tests(&name, label)
             .into_iter()
@@ -102,14 +106,14 @@ pub(super) fn of_axiom(model: &Model, label: &str, entry: &Entry) -> Option<(Lit
         };
         let role = role(model, &test, &entry.name)?;
         match role {
-            Role::Needed => return Some((test, role)),
+            AxiomRole::Needed => return Some((test, role)),
             role => best = best.or(Some((test, role))),
         }
     }
     best
 }
 
-fn role(model: &Model, test: &LitmusTest, axiom: &str) -> Option<Role> {
+fn role(model: &Model, test: &LitmusTest, axiom: &str) -> Option<AxiomRole> {
     let only = |keep: bool| {
         let mut other = model.clone();
         other.axioms.retain(|a| (a.name == axiom) == keep);
@@ -120,10 +124,10 @@ fn role(model: &Model, test: &LitmusTest, axiom: &str) -> Option<Role> {
         .explaining()
         .reachability(None, false);
     match answer.verdict {
-        Verdict::Allowed => Some(Role::Needed),
+        Verdict::Allowed => Some(AxiomRole::Needed),
         Verdict::Forbidden => match verdict(test, &only(true)) {
-            Verdict::Forbidden => Some(Role::Enough),
-            _ => Some(Role::Other(answer.axioms)),
+            Verdict::Forbidden => Some(AxiomRole::Enough),
+            _ => Some(AxiomRole::Other(answer.axioms)),
         },
         _ => None,
     }
@@ -158,7 +162,7 @@ pub(super) fn of_relation(
     let mut names: Vec<String> = more.split(", ").map(str::to_owned).collect();
     for direct in [true, false] {
         let axioms = entries.iter().filter(|e| {
-            e.kind == Kind::Axiom && speaks_of(entries, e, name, &mut Vec::new()) == direct
+            e.kind == StatementKind::Axiom && speaks_of(entries, e, name, &mut Vec::new()) == direct
         });
         names.extend(axioms.flat_map(|e| forbids(&e.comment)));
     }
@@ -190,7 +194,7 @@ fn speaks_of(entries: &[Entry], entry: &Entry, name: &str, seen: &mut Vec<String
             seen.push(inner.clone());
             let mut defined = entries
                 .iter()
-                .filter(|e| e.name == *inner && e.kind != Kind::Axiom);
+                .filter(|e| e.name == *inner && e.kind != StatementKind::Axiom);
             defined.any(|e| speaks_of(entries, e, name, seen))
         })
 }
@@ -381,7 +385,7 @@ mod tests {
                 .unwrap();
             for entry in super::super::text::entries(&model)
                 .iter()
-                .filter(|e| e.kind == Kind::Axiom)
+                .filter(|e| e.kind == StatementKind::Axiom)
             {
                 assert!(
                     of_axiom(&model, name, entry).is_some(),
@@ -401,8 +405,10 @@ mod tests {
                 .unwrap();
             let entries = super::super::text::entries(&model);
             let own = entries.iter().filter(|e| !e.file.ends_with("stdlib.cat"));
-            for entry in sample(own.filter(|e| !matches!(e.kind, Kind::Axiom | Kind::Function))) {
-                let expression = if entry.kind == Kind::Flag {
+            for entry in sample(
+                own.filter(|e| !matches!(e.kind, StatementKind::Axiom | StatementKind::Function)),
+            ) {
+                let expression = if entry.kind == StatementKind::Flag {
                     &entry.tested
                 } else {
                     &entry.name

@@ -8,7 +8,7 @@ const TEXT: &str = include_str!("../../../docs/src/glossary.md");
 
 /// One term.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Term {
+pub(super) struct GlossaryTerm {
     /// Its names, the usual one first.
     pub names: Vec<String>,
     /// Its meaning.
@@ -18,7 +18,7 @@ pub(super) struct Term {
 }
 
 /// All terms, in the order of the text.
-pub(super) fn terms() -> Vec<Term> {
+pub(super) fn terms() -> Vec<GlossaryTerm> {
     let sections = TEXT.split("\n## ").skip(1);
     sections
         .map(|section| {
@@ -27,7 +27,7 @@ pub(super) fn terms() -> Vec<Term> {
                 Some((text, rest)) => (text, example(rest)),
                 None => (body, None),
             };
-            Term {
+            GlossaryTerm {
                 names: head.split(", ").map(str::to_owned).collect(),
                 text: plain(text),
                 example,

@@ -20,11 +20,11 @@ use super::terminal::Terminal;
 use cat::model::ir::Kind as Shape;
 use diag::{Diagnostic, nearest};
 use engine::skeleton::signature::signature;
-use example::Role;
+use example::AxiomRole;
 use program::Dialect;
 use program::dialect::DIALECTS;
 use program::litmus::LitmusTest;
-use text::{Entry, Kind};
+use text::{Entry, StatementKind};
 use verdict::Verdict;
 
 /// The definitions of the shipped models.
@@ -85,7 +85,7 @@ fn contents(models: &[Defined]) -> String {
         .collect();
     let _ = writeln!(out, "  {}", terms.join(", "));
     for defined in models {
-        let of = |kinds: &[Kind]| -> Vec<&str> {
+        let of = |kinds: &[StatementKind]| -> Vec<&str> {
             let mut names: Vec<&str> = defined
                 .entries
                 .iter()
@@ -96,7 +96,11 @@ fn contents(models: &[Defined]) -> String {
             names
         };
         let _ = writeln!(out, "Axioms and flags of {}", defined.model.label);
-        let _ = writeln!(out, "  {}", of(&[Kind::Axiom, Kind::Flag]).join(", "));
+        let _ = writeln!(
+            out,
+            "  {}",
+            of(&[StatementKind::Axiom, StatementKind::Flag]).join(", ")
+        );
     }
     out.push_str("Definitions: `fencepost models NAME`; `explain` takes any name in it.\n");
     out
@@ -129,9 +133,13 @@ fn explain(word: &str, models: &[Defined]) -> String {
         }
     };
     for kinds in [
-        &[Kind::Axiom][..],
-        &[Kind::Definition, Kind::Function, Kind::Free],
-        &[Kind::Flag],
+        &[StatementKind::Axiom][..],
+        &[
+            StatementKind::Definition,
+            StatementKind::Function,
+            StatementKind::Free,
+        ],
+        &[StatementKind::Flag],
     ] {
         defined(&mut out, models, |e| {
             kinds.contains(&e.kind) && fits(&e.name)
@@ -177,7 +185,7 @@ fn indented(out: &mut String, by: &str, text: &str) {
     }
 }
 
-fn term_text(out: &mut String, term: &glossary::Term) {
+fn term_text(out: &mut String, term: &glossary::GlossaryTerm) {
     let _ = writeln!(out, "{}: a term\n", term.names.join(", "));
     indented(out, "  ", &term.text);
     let Some((name, model)) = &term.example else {
@@ -272,20 +280,20 @@ fn entry_text(out: &mut String, entry: &Entry, models: &[&Defined]) {
         }
     }
     let _ = writeln!(out, "\n  Speaks of: {}", entry.speaks_of.join(", "));
-    if !used.is_empty() && entry.kind != Kind::Axiom && !every {
+    if !used.is_empty() && entry.kind != StatementKind::Axiom && !every {
         let _ = writeln!(out, "  Used by: {}", used.join(", "));
     }
     match entry.kind {
-        Kind::Axiom => axiom_example(out, entry, model),
-        Kind::Function => {}
-        Kind::Flag => relation_example(
+        StatementKind::Axiom => axiom_example(out, entry, model),
+        StatementKind::Function => {}
+        StatementKind::Flag => relation_example(
             out,
             &entry.name,
             &entry.tested,
             entry.is_set(&model.model.model),
             model,
         ),
-        Kind::Definition | Kind::Free => {
+        StatementKind::Definition | StatementKind::Free => {
             relation_example(
                 out,
                 &entry.name,
@@ -304,15 +312,15 @@ fn axiom_example(out: &mut String, entry: &Entry, defined: &Defined) {
     };
     test_text(out, &test);
     let why = match role {
-        Role::Needed => format!("without {} it would be allowed", entry.name),
-        Role::Enough => format!(
+        AxiomRole::Needed => format!("without {} it would be allowed", entry.name),
+        AxiomRole::Enough => format!(
             "{} alone suffices, and other axioms also forbid it",
             entry.name
         ),
-        Role::Other(axioms) if axioms.is_empty() => {
+        AxiomRole::Other(axioms) if axioms.is_empty() => {
             "several other axioms also forbid it".to_owned()
         }
-        Role::Other(axioms) => format!("so would {} without it", axioms.join(", ")),
+        AxiomRole::Other(axioms) => format!("so would {} without it", axioms.join(", ")),
     };
     let _ = writeln!(out, "  {label} forbids it: {why}.");
 }

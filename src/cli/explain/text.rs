@@ -16,7 +16,7 @@ use diag::{SourceFile, Span};
 
 /// The kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StatementKind {
     /// `let`.
     Definition,
     /// `let f(x) = …`.
@@ -29,15 +29,15 @@ pub(super) enum Kind {
     Flag,
 }
 
-impl Kind {
+impl StatementKind {
     /// For people.
     pub(super) fn words(self) -> &'static str {
         match self {
-            Kind::Definition => "definition",
-            Kind::Function => "function",
-            Kind::Free => "free relation",
-            Kind::Axiom => "axiom",
-            Kind::Flag => "flag",
+            StatementKind::Definition => "definition",
+            StatementKind::Function => "function",
+            StatementKind::Free => "free relation",
+            StatementKind::Axiom => "axiom",
+            StatementKind::Flag => "flag",
         }
     }
 }
@@ -48,7 +48,7 @@ pub(super) struct Entry {
     /// The name.
     pub name: String,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: StatementKind,
     /// The file, and the line of the statement.
     pub file: String,
     /// See `file`.
@@ -76,7 +76,7 @@ impl Entry {
                 .map(|f| f.node)
         };
         let node = match self.kind {
-            Kind::Flag => flag(),
+            StatementKind::Flag => flag(),
             _ => model
                 .lets
                 .iter()
@@ -111,7 +111,7 @@ fn of_file(source: &Arc<SourceFile>) -> Vec<Entry> {
         let comment = || comment(source, &file.statements[..=i]);
         let mut add = |name: &str, kind, comment: String, exprs: &[&CatExpr]| {
             let tested = match kind {
-                Kind::Axiom | Kind::Flag => exprs
+                StatementKind::Axiom | StatementKind::Flag => exprs
                     .first()
                     .map_or("", |e| slice(source, e.span))
                     .to_owned(),
@@ -133,9 +133,9 @@ fn of_file(source: &Arc<SourceFile>) -> Vec<Entry> {
             CatStmtKind::Let { bindings, .. } => {
                 for binding in bindings {
                     let kind = if binding.params.is_some() {
-                        Kind::Function
+                        StatementKind::Function
                     } else {
-                        Kind::Definition
+                        StatementKind::Definition
                     };
                     add(&binding.name.name, kind, comment(), &[&binding.body]);
                 }
@@ -143,14 +143,14 @@ fn of_file(source: &Arc<SourceFile>) -> Vec<Entry> {
             CatStmtKind::Free(free) => {
                 let mut exprs = vec![&free.within];
                 exprs.extend(free.containing.iter().chain(&free.covering));
-                add(&free.name.name, Kind::Free, comment(), &exprs);
+                add(&free.name.name, StatementKind::Free, comment(), &exprs);
             }
             CatStmtKind::Test(test) => {
                 if let Some(name) = &test.name {
                     let kind = if test.role == TestRole::Axiom {
-                        Kind::Axiom
+                        StatementKind::Axiom
                     } else {
-                        Kind::Flag
+                        StatementKind::Flag
                     };
                     let doc = if test.doc.is_empty() {
                         comment()
@@ -254,10 +254,13 @@ mod tests {
         );
         assert_eq!(
             (list[0].kind, list[0].tested.as_str()),
-            (Kind::Axiom, "po \\ rf")
+            (StatementKind::Axiom, "po \\ rf")
         );
         assert_eq!(list[0].comment, "Source. Forbids T.");
-        assert_eq!((list[1].kind, list[1].tested.as_str()), (Kind::Flag, "po"));
+        assert_eq!(
+            (list[1].kind, list[1].tested.as_str()),
+            (StatementKind::Flag, "po")
+        );
     }
 
     #[test]
@@ -269,7 +272,7 @@ mod tests {
             for axiom in &model.axioms {
                 assert!(
                     list.iter()
-                        .any(|e| e.kind == Kind::Axiom && e.name == axiom.name),
+                        .any(|e| e.kind == StatementKind::Axiom && e.name == axiom.name),
                     "{name}: {}",
                     axiom.name
                 );

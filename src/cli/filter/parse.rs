@@ -274,12 +274,12 @@ impl<'a> FilterParser<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diag::{Style, render};
+    use diag::{TextStyle, render};
 
     fn tree(text: &str) -> String {
         match parse(&SourceFile::new("--filter", text)) {
             Ok(expr) => expr.to_string(),
-            Err(fail) => render(&fail, Style::Plain),
+            Err(fail) => render(&fail, TextStyle::Plain),
         }
     }
 

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::document::{Document, Language};
+use super::document::{Document, DocumentKind};
 use super::text;
 
 /// The lines of expectations, counted from 0, with the model of each.
@@ -39,7 +39,7 @@ fn expectations(text: &str) -> Vec<(usize, String)> {
 
 /// The lenses of a document.
 pub(super) fn lenses(document: &Document) -> Vec<Value> {
-    if document.language != Language::Toml {
+    if document.language != DocumentKind::Toml {
         return Vec::new();
     }
     let lens = |(line, model): (usize, String)| {
@@ -104,7 +104,7 @@ fn verdict(answer: &Value) -> String {
 /// The actions at a line, counted from 0.
 pub(super) fn at(document: &Document, line: u64) -> Vec<Value> {
     let mut all = repairs(document);
-    let is_test = matches!(document.language, Language::Toml | Language::Litmus);
+    let is_test = matches!(document.language, DocumentKind::Toml | DocumentKind::Litmus);
     if is_test {
         let lines = expectations(&document.text);
         let model = lines.iter().find(|(number, _)| *number as u64 == line);
@@ -123,7 +123,7 @@ pub(super) fn at(document: &Document, line: u64) -> Vec<Value> {
     let is_unmet = document
         .answers()
         .any(|answer| verdict(answer).contains(", expected "));
-    if document.language == Language::Toml && is_unmet {
+    if document.language == DocumentKind::Toml && is_unmet {
         all.push(json!({
             "title": "Bless: make the expectations what was decided",
             "kind": "quickfix",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::document::{Document, Language};
+use super::document::{Document, DocumentKind};
 use super::text;
 use cat::model::Library;
 use diag::SourceFile;
@@ -45,10 +45,10 @@ pub(super) fn at(document: &Document, offset: usize) -> Vec<Value> {
     let line_start = document.text[..start].rfind('\n').map_or(0, |at| at + 1);
     let before = &document.text[line_start..start];
     match document.language {
-        Language::Cat => of_models(&document.text),
-        Language::Source => of_dialects(before, dialects_of(document)),
-        Language::Litmus => of_dialects(before, DIALECTS.iter().collect()),
-        Language::Toml => {
+        DocumentKind::Cat => of_models(&document.text),
+        DocumentKind::Source => of_dialects(before, dialects_of(document)),
+        DocumentKind::Litmus => of_dialects(before, DIALECTS.iter().collect()),
+        DocumentKind::Toml => {
             let section = section(&document.text[..line_start]);
             if is_in_code(&document.text[..start]) {
                 of_dialects(before, dialects_of(document))

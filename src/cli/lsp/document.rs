@@ -14,7 +14,7 @@ const LONGEST: usize = 4 << 20;
 
 /// How the server treats a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Language {
+pub(super) enum DocumentKind {
     /// A litmus test in TOML.
     Toml,
     /// A litmus test in the notation of published suites.
@@ -25,22 +25,22 @@ pub(super) enum Language {
     Source,
 }
 
-impl Language {
+impl DocumentKind {
     /// From the ending of the name; `None`: the server leaves the document alone.
-    fn of(path: &Path) -> Option<Language> {
+    fn of(path: &Path) -> Option<DocumentKind> {
         let name = path.file_name()?.to_str()?;
         match path.extension()?.to_str()? {
-            "toml" if !matches!(name, "Cargo.toml" | "fencepost.toml") => Some(Language::Toml),
-            "litmus" => Some(Language::Litmus),
-            "cat" => Some(Language::Cat),
-            "cu" | "cuh" | "cl" | "ptx" => Some(Language::Source),
+            "toml" if !matches!(name, "Cargo.toml" | "fencepost.toml") => Some(DocumentKind::Toml),
+            "litmus" => Some(DocumentKind::Litmus),
+            "cat" => Some(DocumentKind::Cat),
+            "cu" | "cuh" | "cl" | "ptx" => Some(DocumentKind::Source),
             _ => None,
         }
     }
 
     /// Whether it is decided as it is typed. A source file is decided when it is saved.
     pub(super) fn is_decided_at_once(self) -> bool {
-        matches!(self, Language::Toml | Language::Litmus)
+        matches!(self, DocumentKind::Toml | DocumentKind::Litmus)
     }
 }
 
@@ -48,7 +48,7 @@ impl Language {
 pub(super) struct Document {
     pub(super) uri: String,
     pub(super) path: PathBuf,
-    pub(super) language: Language,
+    pub(super) language: DocumentKind,
     pub(super) version: Value,
     pub(super) text: String,
     /// The reports of the last run over this text; null if it has not ended.
@@ -62,7 +62,7 @@ impl Document {
         let uri = item["uri"].as_str()?.to_owned();
         let path = path_of(&uri);
         Some(Document {
-            language: Language::of(&path)?,
+            language: DocumentKind::of(&path)?,
             path,
             uri,
             version: item["version"].clone(),
@@ -94,13 +94,13 @@ impl Document {
     /// The errors and warnings of the text; decides nothing.
     pub(super) fn problems(&self) -> Vec<Diagnostic> {
         match self.language {
-            Language::Toml | Language::Litmus => {
+            DocumentKind::Toml | DocumentKind::Litmus => {
                 match front::litmus::read(&self.name(), self.text.as_bytes()) {
                     Ok(file) => file.warnings,
                     Err(errors) => errors,
                 }
             }
-            Language::Cat => {
+            DocumentKind::Cat => {
                 let main = SourceFile::new(self.name(), self.text.clone());
                 let signature = signature();
                 let includes = OnDisk::of(&self.path);
@@ -109,7 +109,7 @@ impl Document {
                 let read = load(main, &self.name(), &includes, &signature, prelude);
                 read.err().unwrap_or_default()
             }
-            Language::Source => Vec::new(),
+            DocumentKind::Source => Vec::new(),
         }
     }
 
@@ -222,7 +222,7 @@ mod tests {
         let test = document("MP.toml", "").expect("a test");
         assert_eq!(
             (test.language, test.path),
-            (Language::Toml, "/a b/MP.toml".into())
+            (DocumentKind::Toml, "/a b/MP.toml".into())
         );
         assert!(document("Cargo.toml", "").is_none());
         assert!(document("notes.md", "").is_none());

@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::child::{self, Finished, Input, Job, Outcome};
+use super::child::{self, ChildJob, ChildOutcome, Finished, Input};
 use super::exit;
 use super::terminal::Terminal;
-use document::{Document, Language};
+use document::{Document, DocumentKind};
 use messages::{Editor, Incoming};
 
 /// How long typing pauses before a text is read.
@@ -55,21 +55,21 @@ mod code {
 }
 
 /// An input of the main loop.
-enum Event {
+enum LspInput {
     /// The editor says something.
     Incoming(Incoming),
     /// A child has ended.
-    Ended(Purpose, Option<Box<Finished>>),
+    Ended(ChildPurpose, Option<Box<Finished>>),
 }
 
-impl From<Incoming> for Event {
-    fn from(incoming: Incoming) -> Event {
-        Event::Incoming(incoming)
+impl From<Incoming> for LspInput {
+    fn from(incoming: Incoming) -> LspInput {
+        LspInput::Incoming(incoming)
     }
 }
 
 /// The purpose of a child.
-enum Purpose {
+enum ChildPurpose {
     /// The verdicts of a version of a document.
     Verdicts(String, Value),
     /// The meaning of a word, for a request.
@@ -86,7 +86,7 @@ pub(super) fn run(terminal: &Terminal) -> u8 {
     let messages = sender.clone();
     // Detached: a read cannot be interrupted, and ends with the process.
     thread::spawn(move || messages::read(&mut io::stdin().lock(), &messages));
-    let mut server = Server {
+    let mut server = LspServer {
         editor: Editor::default(),
         sender,
         documents: BTreeMap::new(),
@@ -94,7 +94,7 @@ pub(super) fn run(terminal: &Terminal) -> u8 {
         runs: BTreeMap::new(),
         meanings: BTreeMap::new(),
         hovers: 0,
-        phase: Phase::Begun,
+        phase: LspPhase::Begun,
         refreshes: false,
     };
     let error = server.serve(&events);
@@ -107,14 +107,14 @@ pub(super) fn run(terminal: &Terminal) -> u8 {
     }
     match server.phase {
         // An `exit` without `shutdown` before it is an error, the protocol says.
-        Phase::ShutDown => exit::OK,
-        Phase::Begun | Phase::Serving => exit::UNMET,
+        LspPhase::ShutDown => exit::OK,
+        LspPhase::Begun | LspPhase::Serving => exit::UNMET,
     }
 }
 
 /// How far the conversation is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum LspPhase {
     /// Before `initialize`.
     Begun,
     /// After it.
@@ -123,9 +123,9 @@ enum Phase {
     ShutDown,
 }
 
-struct Server {
+struct LspServer {
     editor: Editor,
-    sender: Sender<Event>,
+    sender: Sender<LspInput>,
     documents: BTreeMap<String, Document>,
     /// Documents that changed, and when each is read.
     unread: BTreeMap<String, Instant>,
@@ -135,28 +135,28 @@ struct Server {
     meanings: BTreeMap<String, String>,
     /// How many words are being looked up.
     hovers: usize,
-    phase: Phase,
+    phase: LspPhase,
     /// Whether the editor asks for lenses again when told to.
     refreshes: bool,
 }
 
-impl Server {
+impl LspServer {
     /// Serves until the end; the error that ended it.
-    fn serve(&mut self, events: &Receiver<Event>) -> Option<String> {
+    fn serve(&mut self, events: &Receiver<LspInput>) -> Option<String> {
         loop {
             match events.recv_timeout(QUIET / 3) {
-                Ok(Event::Incoming(Incoming::Message(message))) => {
+                Ok(LspInput::Incoming(Incoming::Message(message))) => {
                     if message["method"] == "exit" {
                         return None;
                     }
                     self.take(&message);
                 }
-                Ok(Event::Incoming(Incoming::Garbage(error))) => {
+                Ok(LspInput::Incoming(Incoming::Garbage(error))) => {
                     let text = format!("a message without JSON: {error}");
                     self.editor.refuse(&Value::Null, code::PARSE, &text);
                 }
-                Ok(Event::Incoming(Incoming::Closed(error))) => return error,
-                Ok(Event::Ended(purpose, finished)) => self.ended(purpose, finished),
+                Ok(LspInput::Incoming(Incoming::Closed(error))) => return error,
+                Ok(LspInput::Ended(purpose, finished)) => self.ended(purpose, finished),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
@@ -172,7 +172,7 @@ impl Server {
         let params = &message["params"];
         match (message["method"].as_str(), id) {
             (Some(method), Some(id)) => self.request(id, method, params),
-            (Some(method), None) if self.phase == Phase::Serving => self.notice(method, params),
+            (Some(method), None) if self.phase == LspPhase::Serving => self.notice(method, params),
             (Some(_), None) => {}
             // An answer of the editor to a request of this server.
             (None, Some(_)) if message.get("result").or(message.get("error")).is_some() => {}
@@ -232,7 +232,7 @@ impl Server {
     /// Decides a source file, which is done when it is opened or saved.
     fn decide_saved(&mut self, uri: &str) {
         let document = self.documents.get(uri);
-        if document.is_some_and(|document| document.language == Language::Source) {
+        if document.is_some_and(|document| document.language == DocumentKind::Source) {
             self.decide(uri);
         }
     }
@@ -286,7 +286,7 @@ impl Server {
         else {
             return;
         };
-        let purpose = Purpose::Verdicts(uri.to_owned(), document.version.clone());
+        let purpose = ChildPurpose::Verdicts(uri.to_owned(), document.version.clone());
         let job = job(document, &["check", "--timeout=20s"], &["json", "sarif"]);
         self.cancel(uri);
         let cancelled = self.start(purpose, job);
@@ -294,45 +294,45 @@ impl Server {
     }
 
     /// Starts a child; what cancels it.
-    fn start(&self, purpose: Purpose, job: Job) -> Arc<AtomicBool> {
+    fn start(&self, purpose: ChildPurpose, job: ChildJob) -> Arc<AtomicBool> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let (flag, sender) = (Arc::clone(&cancelled), self.sender.clone());
         thread::spawn(move || {
             let finished = match child::run(&job, &flag) {
-                Ok(Outcome::Finished(finished)) => Some(Box::new(finished)),
-                Ok(Outcome::OutOfTime | Outcome::Cancelled) | Err(_) => None,
+                Ok(ChildOutcome::Finished(finished)) => Some(Box::new(finished)),
+                Ok(ChildOutcome::OutOfTime | ChildOutcome::Cancelled) | Err(_) => None,
             };
-            let _ = sender.send(Event::Ended(purpose, finished));
+            let _ = sender.send(LspInput::Ended(purpose, finished));
         });
         cancelled
     }
 
     fn request(&mut self, id: &Value, method: &str, params: &Value) {
         if method == "initialize" {
-            self.phase = Phase::Serving;
+            self.phase = LspPhase::Serving;
             self.refreshes =
                 params["capabilities"]["workspace"]["codeLens"]["refreshSupport"] == true;
             return self.editor.answer(id, capabilities());
         }
         match self.phase {
-            Phase::Begun => {
+            LspPhase::Begun => {
                 return self
                     .editor
                     .refuse(id, code::NOT_INITIALIZED, "send `initialize` first");
             }
-            Phase::ShutDown => {
+            LspPhase::ShutDown => {
                 return self
                     .editor
                     .refuse(id, code::INVALID_REQUEST, "the server is shut down");
             }
-            Phase::Serving => {}
+            LspPhase::Serving => {}
         }
         let uri = params["textDocument"]["uri"].as_str().unwrap_or_default();
         let document = self.documents.get(uri);
         let offset = document.map(|d| text::offset(&d.text, &params["position"]));
         match (method, document, offset) {
             ("shutdown", ..) => {
-                self.phase = Phase::ShutDown;
+                self.phase = LspPhase::ShutDown;
                 self.editor.answer(id, Value::Null);
             }
             ("textDocument/hover", Some(document), Some(offset)) => {
@@ -378,13 +378,13 @@ impl Server {
         // Orders of C-like languages are explained by their last part.
         let prefixes = ["memory_order_", "memory_scope_", "thread_scope_"];
         let bare = prefixes.iter().find_map(|prefix| word.strip_prefix(prefix));
-        let job = Job {
+        let job = ChildJob {
             arguments: vec!["explain".to_owned()],
             input: Input::Word(bare.unwrap_or(&word).to_owned()),
             reports: &[],
             time: EXPLAINING,
         };
-        self.start(Purpose::Hover(id.clone(), word), job);
+        self.start(ChildPurpose::Hover(id.clone(), word), job);
     }
 
     /// Runs a command of a lens or an action: `fencepost.why` and `fencepost.bless`, each with a
@@ -404,12 +404,15 @@ impl Server {
                     .map(|model| format!("--model={model}"));
                 line.extend(model.as_deref());
                 let job = job(document, &line, &["json"]);
-                self.start(Purpose::Why(id.clone()), job);
+                self.start(ChildPurpose::Why(id.clone()), job);
             }
             Some("fencepost.bless") => {
                 let version = document.version.clone();
                 let job = job(document, &["check", "--bless", "--timeout=20s"], &["json"]);
-                self.start(Purpose::Bless(id.clone(), uri.to_owned(), version), job);
+                self.start(
+                    ChildPurpose::Bless(id.clone(), uri.to_owned(), version),
+                    job,
+                );
             }
             other => {
                 let name = other.unwrap_or_default();
@@ -422,28 +425,28 @@ impl Server {
     }
 
     /// Passes the result of a child on.
-    fn ended(&mut self, purpose: Purpose, finished: Option<Box<Finished>>) {
+    fn ended(&mut self, purpose: ChildPurpose, finished: Option<Box<Finished>>) {
         match (purpose, finished) {
-            (Purpose::Verdicts(uri, version), Some(finished)) => {
+            (ChildPurpose::Verdicts(uri, version), Some(finished)) => {
                 self.decided(&uri, &version, *finished);
             }
-            (Purpose::Verdicts(..), None) => {}
-            (Purpose::Hover(id, word), finished) => {
+            (ChildPurpose::Verdicts(..), None) => {}
+            (ChildPurpose::Hover(id, word), finished) => {
                 self.hovers -= 1;
                 let text = finished.filter(|finished| finished.code == Some(0));
                 let text = text.map(|finished| finished.out).unwrap_or_default();
                 self.editor.answer(&id, of_meaning(&text));
                 self.meanings.insert(word, text);
             }
-            (Purpose::Why(id), Some(finished)) => {
+            (ChildPurpose::Why(id), Some(finished)) => {
                 let text = [finished.out.trim_end(), finished.err.trim_end()].join("\n");
                 self.editor.show(text.trim());
                 self.editor.answer(&id, json!(text.trim()));
             }
-            (Purpose::Bless(id, uri, version), Some(finished)) => {
+            (ChildPurpose::Bless(id, uri, version), Some(finished)) => {
                 self.blessed(&id, &uri, &version, *finished);
             }
-            (Purpose::Why(id) | Purpose::Bless(id, ..), None) => {
+            (ChildPurpose::Why(id) | ChildPurpose::Bless(id, ..), None) => {
                 let text = format!("no answer within {} s", DECIDING.as_secs());
                 self.editor.refuse(&id, code::CANCELLED, &text);
             }
@@ -490,8 +493,8 @@ impl Server {
 }
 
 /// A run over the text of a document.
-fn job(document: &Document, line: &[&str], reports: &'static [&'static str]) -> Job {
-    Job {
+fn job(document: &Document, line: &[&str], reports: &'static [&'static str]) -> ChildJob {
+    ChildJob {
         arguments: line.iter().map(|&word| word.to_owned()).collect(),
         input: Input::Text(document.name(), document.text.clone()),
         reports,

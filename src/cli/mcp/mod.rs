@@ -65,7 +65,7 @@ mod code {
 }
 
 /// An input of the main loop.
-enum Event {
+enum McpInput {
     /// A line of standard input.
     Line(Vec<u8>),
     /// A line over [`LONGEST`], which was skipped.
@@ -80,7 +80,7 @@ pub(super) fn run(terminal: &Terminal) -> u8 {
     let lines = sender.clone();
     // Detached: a read cannot be interrupted, and ends with the process.
     thread::spawn(move || read(&mut io::stdin().lock(), &lines));
-    let mut server = Server {
+    let mut server = McpServer {
         out: Arc::new(Mutex::new(None)),
         sender,
         calls: BTreeMap::new(),
@@ -100,16 +100,16 @@ pub(super) fn run(terminal: &Terminal) -> u8 {
 }
 
 /// Passes the lines of the input on; an empty line is the end.
-fn read(input: &mut impl BufRead, lines: &Sender<Event>) {
+fn read(input: &mut impl BufRead, lines: &Sender<McpInput>) {
     loop {
         let mut line = Vec::new();
         let got = input.by_ref().take(LONGEST).read_until(b'\n', &mut line);
         let is_end = !matches!(got, Ok(1..));
         let is_cut = line.len() as u64 == LONGEST && line.last() != Some(&b'\n');
         let event = if is_cut && skip_line(input).is_ok() {
-            Event::TooLong
+            McpInput::TooLong
         } else {
-            Event::Line(line)
+            McpInput::Line(line)
         };
         if lines.send(event).is_err() || is_end {
             return;
@@ -136,27 +136,27 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
 /// The error of the first failed write, shared by the threads that write.
 type Failure = Arc<Mutex<Option<io::Error>>>;
 
-struct Server {
+struct McpServer {
     /// Held while a message is written.
     out: Failure,
-    sender: Sender<Event>,
+    sender: Sender<McpInput>,
     /// By request: whether the call is cancelled.
     calls: BTreeMap<String, Arc<AtomicBool>>,
     permits: Arc<Permits>,
 }
 
-impl Server {
-    fn serve(&mut self, events: &Receiver<Event>) {
+impl McpServer {
+    fn serve(&mut self, events: &Receiver<McpInput>) {
         let mut is_open = true;
         while is_open || !self.calls.is_empty() {
             match events.recv_timeout(PAUSE) {
-                Ok(Event::Line(line)) if line.is_empty() => is_open = false,
-                Ok(Event::Line(line)) => self.take(&line),
-                Ok(Event::TooLong) => {
+                Ok(McpInput::Line(line)) if line.is_empty() => is_open = false,
+                Ok(McpInput::Line(line)) => self.take(&line),
+                Ok(McpInput::TooLong) => {
                     let message = "the message is longer than 16 MiB; pass a `path` instead";
                     self.refuse(&Value::Null, code::INVALID_REQUEST, message);
                 }
-                Ok(Event::Ended(id)) => _ = self.calls.remove(&id),
+                Ok(McpInput::Ended(id)) => _ = self.calls.remove(&id),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -175,7 +175,7 @@ impl Server {
         // Each call ends its child first.
         let end = Instant::now() + PATIENCE;
         while !self.calls.is_empty() && Instant::now() < end {
-            if let Ok(Event::Ended(id)) = events.recv_timeout(PAUSE) {
+            if let Ok(McpInput::Ended(id)) = events.recv_timeout(PAUSE) {
                 self.calls.remove(&id);
             }
         }
@@ -300,7 +300,7 @@ impl Server {
         let sender = self.sender.clone();
         thread::spawn(move || {
             call.run();
-            let _ = sender.send(Event::Ended(key));
+            let _ = sender.send(McpInput::Ended(key));
         });
     }
 }
@@ -310,7 +310,7 @@ struct Call {
     id: Value,
     /// The token with which the client asked for progress.
     token: Option<Value>,
-    job: child::Job,
+    job: child::ChildJob,
     cancelled: Arc<AtomicBool>,
     permits: Arc<Permits>,
     out: Failure,
@@ -333,9 +333,9 @@ impl Call {
         });
         self.permits.give_back();
         let result = match result {
-            Ok(child::Outcome::Cancelled) => return,
-            Ok(child::Outcome::OutOfTime) => answer::out_of_time(self.job.time),
-            Ok(child::Outcome::Finished(finished)) => answer::of(&finished),
+            Ok(child::ChildOutcome::Cancelled) => return,
+            Ok(child::ChildOutcome::OutOfTime) => answer::out_of_time(self.job.time),
+            Ok(child::ChildOutcome::Finished(finished)) => answer::of(&finished),
             Err(error) => answer::failed(&format!("cannot run the question: {error}")),
         };
         write(
@@ -438,10 +438,10 @@ mod tests {
         let (sender, events) = channel();
         read(&mut Cursor::new(input), &sender);
         drop(sender);
-        let got: Vec<Event> = events.into_iter().collect();
-        assert!(matches!(got[0], Event::TooLong));
-        assert!(matches!(&got[1], Event::Line(line) if line == b"next\n"));
-        assert!(matches!(&got[2], Event::Line(line) if line.is_empty()));
+        let got: Vec<McpInput> = events.into_iter().collect();
+        assert!(matches!(got[0], McpInput::TooLong));
+        assert!(matches!(&got[1], McpInput::Line(line) if line == b"next\n"));
+        assert!(matches!(&got[2], McpInput::Line(line) if line.is_empty()));
         assert_eq!(got.len(), 3);
     }
 }

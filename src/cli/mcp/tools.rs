@@ -7,7 +7,7 @@ use cat::model::Library;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::cli::child::{Input, Job};
+use crate::cli::child::{ChildJob, Input};
 
 /// The limit of a call without one, in seconds.
 const TIME: u64 = 60;
@@ -259,7 +259,7 @@ impl Tool {
     ///
     /// # Errors
     /// The arguments are wrong: how, and what to pass instead.
-    pub(super) fn job(&self, arguments: Value) -> Result<Job, String> {
+    pub(super) fn job(&self, arguments: Value) -> Result<ChildJob, String> {
         self.refuse_foreign(&arguments)?;
         let arguments: Arguments = serde_json::from_value(arguments)
             .map_err(|error| format!("wrong arguments of `{}`: {error}", self.name))?;
@@ -299,7 +299,7 @@ impl Tool {
         if arguments.repair {
             line.push("--repair".to_owned());
         }
-        Ok(Job {
+        Ok(ChildJob {
             arguments: line,
             input,
             reports: &["json"],

@@ -27,7 +27,7 @@ use crate::model::signature::BaseId;
 use crate::rel::{EventSet, Rel};
 use closure::Closure;
 pub use closure::ClosureOrder;
-use common::{Common, Sequence};
+use common::{Common, SequenceNode};
 
 /// The limit on rounds for a recursive definition that is not a closure.
 const MAX_ROUNDS: usize = 256;
@@ -222,7 +222,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                 gates.and(x, !y)
             }
             NodeOp::Seq(a, b) => {
-                let sequence = Sequence {
+                let sequence = SequenceNode {
                     seq: id,
                     a: *a,
                     b: *b,

@@ -75,7 +75,7 @@ const SYMBOLS: &[(&str, &str)] = &[
 
 /// Reads a whole text.
 pub(super) fn lex(source: &Arc<SourceFile>) -> TokenList<'_> {
-    let mut lexer = Lexer {
+    let mut lexer = ModelLexer {
         source,
         text: &source.text,
         at: 0,
@@ -91,14 +91,14 @@ pub(super) fn lex(source: &Arc<SourceFile>) -> TokenList<'_> {
     lexer.out
 }
 
-struct Lexer<'a> {
+struct ModelLexer<'a> {
     source: &'a Arc<SourceFile>,
     text: &'a str,
     at: usize,
     out: TokenList<'a>,
 }
 
-impl<'a> Lexer<'a> {
+impl<'a> ModelLexer<'a> {
     /// Reads one token, comment or run of blanks; false at the end.
     fn step(&mut self) -> bool {
         let rest = &self.text[self.at..];

@@ -15,7 +15,7 @@ use crate::kernel::{
     KernelLanguage, KernelSpace, MAX_STEPS, OFTEN, RegisterStart, ResultValue, ThreadRegister,
     ThreadSelection, body, slots, unbuilt,
 };
-use crate::launch::{APART, FINISHED, KernelObject, KernelShape, STRESSED};
+use crate::launch::{APART, FINISHED, KernelShape, LaunchObject, STRESSED};
 use program::dialect::OPENCL_SCOPES;
 use program::litmus::LitmusTest;
 use program::strength;
@@ -158,7 +158,7 @@ const DELAY: &str = "
 ";
 
 /// The code by which the first work-item of a group initialises local memory before an instance.
-fn initial(local: &[KernelObject]) -> String {
+fn initial(local: &[LaunchObject]) -> String {
     let mut text = String::new();
     for object in local {
         for (offset, cell) in &object.cells {

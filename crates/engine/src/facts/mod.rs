@@ -42,7 +42,7 @@ use program::memory::{CellId, Memory};
 use program::options::Setting;
 use program::unknown::{Site, Unknowns};
 use program::{Program, Ty};
-use verdict::{Place, Reason, State};
+use verdict::{InstrPlace, Reason, State};
 
 pub(crate) mod bounds;
 pub(crate) mod excluded;
@@ -308,7 +308,7 @@ impl<'a> Facts<'a> {
             .reads
             .iter()
             .map(|(site, memory): (&Site, &String)| {
-                let Place { text, thread, line } = place(&self.sk.program, *site);
+                let InstrPlace { text, thread, line } = place(&self.sk.program, *site);
                 verdict::Unwritten {
                     thread,
                     line,

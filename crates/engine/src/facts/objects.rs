@@ -34,7 +34,7 @@ use crate::task::Task;
 use crate::thin_air::closes_value_flow;
 use program::mbarrier::phase_of;
 use program::memory::CellId;
-use verdict::Place;
+use verdict::InstrPlace;
 
 #[cfg(test)]
 mod tests;
@@ -88,7 +88,7 @@ fn objects(sk: &Skeleton, domains: &Domains) -> BTreeMap<CellId, Vec<Halves>> {
 }
 
 /// The place of an operation on an object with many.
-pub(super) fn of_many(sk: &Skeleton, domains: &Domains) -> Option<Place> {
+pub(super) fn of_many(sk: &Skeleton, domains: &Domains) -> Option<InstrPlace> {
     objects(sk, domains)
         .values()
         .find_map(|operations| sk.place(operations[0].1))

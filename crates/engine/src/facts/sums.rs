@@ -32,14 +32,14 @@ use crate::task::Task;
 use program::BinOp;
 use program::litmus::{LitmusTest, observables};
 use program::memory::CellId;
-use verdict::Place;
+use verdict::InstrPlace;
 
 /// The number of values of atomics' writes from which sums are worthwhile.
 const MANY_VALUES: usize = 64;
 
 impl Sum {
     /// The instruction of one of the atomics.
-    pub(crate) fn place(&self, sk: &Skeleton) -> Option<Place> {
+    pub(crate) fn place(&self, sk: &Skeleton) -> Option<InstrPlace> {
         sk.place(self.members[0].1)
     }
 

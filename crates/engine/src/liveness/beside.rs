@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 
 use program::Program;
-use program::host::{CommandId, HostProgram, LaunchGraph, Node};
+use program::host::{CommandId, HostProgram, LaunchGraph, LaunchNode};
 use program::progress::ProgressModel;
 use verdict::Reason;
 
@@ -34,12 +34,14 @@ impl ConcurrentCommands {
         program: &Program,
         sure: &[bool],
         graph: &LaunchGraph,
-        never: &BTreeSet<Node>,
+        never: &BTreeSet<LaunchNode>,
     ) -> ConcurrentCommands {
         let host = program.host.as_deref().expect("a host program");
         let commands: Vec<CommandId> = host
             .command_ids()
-            .filter(|c| !never.contains(&Node::Start(*c)) && !host.command(*c).threads.is_empty())
+            .filter(|c| {
+                !never.contains(&LaunchNode::Start(*c)) && !host.command(*c).threads.is_empty()
+            })
             .collect();
         let mut found = ConcurrentCommands::Nothing;
         for &a in commands
@@ -54,12 +56,15 @@ impl ConcurrentCommands {
             {
                 continue;
             }
-            let after = graph.never(&[Node::End(a)]);
+            let after = graph.never(&[LaunchNode::End(a)]);
             for &b in commands
                 .iter()
-                .filter(|b| **b != a && !after.contains(&Node::Start(**b)))
+                .filter(|b| **b != a && !after.contains(&LaunchNode::Start(**b)))
             {
-                if !graph.never(&[Node::End(b)]).contains(&Node::Start(a)) {
+                if !graph
+                    .never(&[LaunchNode::End(b)])
+                    .contains(&LaunchNode::Start(a))
+                {
                     found = found.max(match device(program, host, b) {
                         None => ConcurrentCommands::Others,
                         other if other == device(program, host, a) => ConcurrentCommands::Kernels,

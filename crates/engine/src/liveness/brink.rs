@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use program::host::{
-    ChildStart, CommandId, CommandOrigin, HandleKind, HostProgram, LaunchGraph, Node, QueryId,
-    QuerySubject as About, Ref,
+    ChildStart, CommandId, CommandOrigin, HandleKind, HostProgram, LaunchGraph, LaunchNode,
+    QueryId, QuerySubject as About, Ref,
 };
 use program::{Program, ThreadId};
 
@@ -21,7 +21,7 @@ pub struct Stretch {
 /// A point that may never be reached, although everything that calls order before it takes place.
 #[derive(Clone, Debug)]
 pub(super) struct Brink {
-    pub(super) node: Node,
+    pub(super) node: LaunchNode,
     /// It is reached exactly if no thread stays in one of these parts; empty for a command that
     /// implementations need not start.
     pub(super) behind: Vec<Stretch>,
@@ -38,21 +38,21 @@ pub(super) struct StatusQuery {
 
 impl StatusQuery {
     /// The point that brings the awaited answer, if the query comes after all calls.
-    pub(super) fn awaits(&self, program: &Program, graph: &LaunchGraph) -> Node {
+    pub(super) fn awaits(&self, program: &Program, graph: &LaunchGraph) -> LaunchNode {
         let host = host(program);
         match host.query(self.of).of {
-            About::Event(Ref::Command(c)) => Node::Done(c),
+            About::Event(Ref::Command(c)) => LaunchNode::Done(c),
             About::Event(Ref::Handle(h)) if host.handle(h).kind == HandleKind::User => {
-                Node::User(h)
+                LaunchNode::User(h)
             }
-            _ => Node::Query(self.of, graph.views_of(self.of).saturating_sub(1)),
+            _ => LaunchNode::Query(self.of, graph.views_of(self.of).saturating_sub(1)),
         }
     }
 }
 
 /// The point that the end of a command's thread contributes to. If a command waits for its
 /// work-group, this is the end of the group, otherwise the end of the command.
-pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node {
+pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> LaunchNode {
     let host = host(program);
     match group_of(host, command, t) {
         Some(group)
@@ -60,9 +60,9 @@ pub(super) fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node
                 .command_ids()
                 .any(|c| waits_for_group(host, c, command, group)) =>
         {
-            Node::GroupEnd(command, group)
+            LaunchNode::GroupEnd(command, group)
         }
-        _ => Node::End(command),
+        _ => LaunchNode::End(command),
     }
 }
 

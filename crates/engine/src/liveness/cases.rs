@@ -25,7 +25,7 @@ use super::brink::{Brink, StatusQuery, Stretch, end_of, host};
 use super::held;
 use super::sure;
 use program::host::{
-    CommandId, HandleKind, HostOp, HostProgram, LaunchGraph, Node, PartialLaunch, QueryId,
+    CommandId, HandleKind, HostOp, HostProgram, LaunchGraph, LaunchNode, PartialLaunch, QueryId,
     QuerySubject as About, Ref,
 };
 use program::{Expr, Op, Program, ThreadId};
@@ -157,7 +157,7 @@ fn of_polled(
         all.retain(|b| ways.iter().any(|way| matters(program, way, b)));
     }
     all.extend(unsubmitted.into_iter().map(|c| Brink {
-        node: Node::Start(c),
+        node: LaunchNode::Start(c),
         behind: Vec::new(),
     }));
     let leave = all.iter().flat_map(|b| b.behind.clone()).collect();
@@ -192,7 +192,7 @@ fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
         let code = &program.thread(t).code;
         let mut start = 0;
         for end in 0..=code.len() {
-            let node = match code.get(end).map(|i| Node::of(&i.op)) {
+            let node = match code.get(end).map(|i| LaunchNode::of(&i.op)) {
                 Some(Some((before, _))) => Some(before),
                 Some(None) => continue,
                 None => host.command_of(t).map(|c| end_of(program, c, t)),
@@ -226,7 +226,7 @@ fn may_stay(program: &Program, t: ThreadId, range: &Range<usize>) -> bool {
 /// The commands that implementations need not start if threads do not end, because a flush is not
 /// issued.
 fn unsubmitted(program: &Program, brinks: &[Brink]) -> Result<Vec<CommandId>, Reason> {
-    let mut stops: Vec<Node> = brinks.iter().map(|b| b.node).collect();
+    let mut stops: Vec<LaunchNode> = brinks.iter().map(|b| b.node).collect();
     let mut found: BTreeSet<CommandId> = BTreeSet::new();
     loop {
         let before = found.len();
@@ -238,7 +238,7 @@ fn unsubmitted(program: &Program, brinks: &[Brink]) -> Result<Vec<CommandId>, Re
         if found.len() == before {
             return Ok(found.into_iter().collect());
         }
-        stops.extend(found.iter().map(|c| Node::Start(*c)));
+        stops.extend(found.iter().map(|c| LaunchNode::Start(*c)));
     }
 }
 
@@ -277,7 +277,7 @@ fn matters(program: &Program, way: &LaunchGraph, brink: &Brink) -> bool {
 /// Whether a thread is one of those that reach the point.
 fn is_own(program: &Program, brink: &Brink, u: ThreadId) -> bool {
     match brink.node {
-        Node::End(c) | Node::GroupEnd(c, _) => host(program).command_of(u) == Some(c),
+        LaunchNode::End(c) | LaunchNode::GroupEnd(c, _) => host(program).command_of(u) == Some(c),
         _ => brink.behind.iter().any(|s| s.thread == u),
     }
 }
@@ -289,12 +289,12 @@ fn is_own(program: &Program, brink: &Brink, u: ThreadId) -> bool {
 fn asked(
     program: &Program,
     graph: &LaunchGraph,
-    never: &BTreeSet<Node>,
+    never: &BTreeSet<LaunchNode>,
 ) -> Result<Vec<StatusQuery>, Reason> {
     let mut found = Vec::new();
     for query in queries(program) {
         let views: Vec<bool> = (0..graph.views_of(query.of))
-            .map(|v| never.contains(&Node::Query(query.of, v)))
+            .map(|v| never.contains(&LaunchNode::Query(query.of, v)))
             .collect();
         match (views.contains(&true), views.contains(&false)) {
             (true, true) => {
@@ -330,7 +330,7 @@ impl CaseSearch<'_> {
                 that may wait forever for threads"
             )));
         }
-        let stops: Vec<Node> = set.iter().map(|&i| self.all[i].node).collect();
+        let stops: Vec<LaunchNode> = set.iter().map(|&i| self.all[i].node).collect();
         let partials = PartialLaunch::all(self.program, &stops)
             .map_err(|why| Reason::Calls(why.to_string()))?;
         let mut ways: Vec<(RemainingProgram, LivenessCase)> = Vec::new();
@@ -371,14 +371,14 @@ impl CaseSearch<'_> {
     /// command.
     fn is_minimal(&self, set: &[usize], partial: &PartialLaunch) -> bool {
         set.iter().all(|&i| {
-            let others: Vec<Node> = set
+            let others: Vec<LaunchNode> = set
                 .iter()
                 .filter(|&&j| j != i)
                 .map(|&j| self.all[j].node)
                 .collect();
             let held = partial.graph.never(&others).contains(&self.all[i].node);
             let idle = match self.all[i].node {
-                Node::Start(c) => partial.graph.unsubmitted.contains(&c),
+                LaunchNode::Start(c) => partial.graph.unsubmitted.contains(&c),
                 _ => true,
             };
             !held && idle

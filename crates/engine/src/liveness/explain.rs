@@ -9,7 +9,7 @@ use crate::eval::Eval;
 use crate::execution::Execution;
 use crate::facts::Facts;
 use crate::skeleton::progress::{BlockedAt, LaneWait, ProgressFacts};
-use program::host::Launches;
+use program::host::LaunchOrders;
 use program::progress::ProgressModel;
 use program::waiting::{LoopWalk, PausedProgram, WalkEnd, loop_at};
 use program::{BarrierNaming, EventKind, LocId, Program, ThreadId};
@@ -270,7 +270,12 @@ impl HangExplainer<'_, '_> {
     /// they hold nothing up.
     fn waiting(&mut self) -> Vec<(ThreadId, ThreadEnd)> {
         let sk = &self.facts.sk;
-        let Some(Ok(launches)) = sk.program.host.as_ref().map(|_| Launches::of(&sk.program)) else {
+        let Some(Ok(launches)) = sk
+            .program
+            .host
+            .as_ref()
+            .map(|_| LaunchOrders::of(&sk.program))
+        else {
             return Vec::new();
         };
         let chosen = sk

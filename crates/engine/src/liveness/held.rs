@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::brink::{Brink, StatusQuery, end_of};
 use program::host::{
-    CallId, CommandId, CommandOrigin, HostOp, HostProgram, LaunchGraph, Node, PartialLaunch,
+    CallId, CommandId, CommandOrigin, HostOp, HostProgram, LaunchGraph, LaunchNode, PartialLaunch,
     QueryId, QuerySubject as About, Ref,
 };
 use program::memory::Memory;
@@ -15,15 +15,15 @@ use verdict::hang::{Goal, Site, Wait, reading};
 use verdict::{Ending, ThreadEnd, Witness};
 
 /// The number of a thread's instructions that run if some points are never reached.
-pub(super) fn runs(program: &Program, never: &BTreeSet<Node>, t: ThreadId) -> usize {
+pub(super) fn runs(program: &Program, never: &BTreeSet<LaunchNode>, t: ThreadId) -> usize {
     let code = &program.thread(t).code;
-    if never.contains(&Node::Enter(t)) {
+    if never.contains(&LaunchNode::Enter(t)) {
         return 0;
     }
     let stop = code
         .iter()
         .enumerate()
-        .find_map(|(at, i)| match Node::of(&i.op)? {
+        .find_map(|(at, i)| match LaunchNode::of(&i.op)? {
             (before, _) if never.contains(&before) => Some(at),
             (_, after) if never.contains(&after) => Some(at + 1),
             _ => None,
@@ -35,7 +35,7 @@ pub(super) fn runs(program: &Program, never: &BTreeSet<Node>, t: ThreadId) -> us
 pub(super) fn witness(
     program: &Program,
     graph: &LaunchGraph,
-    never: &BTreeSet<Node>,
+    never: &BTreeSet<LaunchNode>,
     why: &str,
 ) -> Witness {
     let (events, relations, state, threads, derived, styles) = Default::default();
@@ -84,7 +84,7 @@ pub(super) fn held(
 }
 
 /// Whether a thread could reach a point, but does not.
-fn is_own(brinks: &[&Brink], t: ThreadId, point: Node) -> bool {
+fn is_own(brinks: &[&Brink], t: ThreadId, point: LaunchNode) -> bool {
     brinks
         .iter()
         .any(|b| b.node == point && b.behind.iter().any(|s| s.thread == t))
@@ -99,17 +99,17 @@ pub(super) fn waiting(
     rest: &[Option<usize>],
 ) -> Vec<(ThreadId, ThreadEnd)> {
     let graph = LaunchGraph::untimed(program, order);
-    let stops: BTreeSet<Node> = program
+    let stops: BTreeSet<LaunchNode> = program
         .thread_ids()
         .filter_map(|t| Some((t, rest[usize::from(t.0)]?)))
         .map(|(t, at)| next_point(program, t, at))
         .collect();
     let never = graph.never(&stops.iter().copied().collect::<Vec<_>>());
     // A point that others hold up is not a separate reason.
-    let reasons: Vec<Node> = stops
+    let reasons: Vec<LaunchNode> = stops
         .iter()
         .copied()
-        .filter(|stop: &Node| {
+        .filter(|stop: &LaunchNode| {
             !stops
                 .iter()
                 .any(|s| s != stop && graph.never(&[*s]).contains(stop))
@@ -134,19 +134,19 @@ pub(super) fn waiting(
 }
 
 /// The next point of a thread that is before an instruction.
-fn next_point(program: &Program, t: ThreadId, at: usize) -> Node {
+fn next_point(program: &Program, t: ThreadId, at: usize) -> LaunchNode {
     let code = &program.thread(t).code;
     let next = code
         .get(at..)
         .into_iter()
         .flatten()
-        .find_map(|i| Node::of(&i.op));
+        .find_map(|i| LaunchNode::of(&i.op));
     next.map(|(before, _)| before).unwrap_or_else(|| {
         program
             .host
             .as_ref()
             .and_then(|host| host.command_of(t))
-            .map_or(Node::Leave(t), |c| end_of(program, c, t))
+            .map_or(LaunchNode::Leave(t), |c| end_of(program, c, t))
     })
 }
 
@@ -201,21 +201,21 @@ fn wait_for_set(host: &HostProgram, of: QueryId) -> Option<Wait> {
 struct HoldExplainer<'a> {
     program: &'a Program,
     graph: &'a LaunchGraph,
-    never: &'a BTreeSet<Node>,
+    never: &'a BTreeSet<LaunchNode>,
 }
 
 impl HoldExplainer<'_> {
     /// The point at which a thread is held up.
-    fn held(&self, t: ThreadId) -> Option<Node> {
-        if self.never.contains(&Node::Enter(t)) {
-            return Some(Node::Enter(t));
+    fn held(&self, t: ThreadId) -> Option<LaunchNode> {
+        if self.never.contains(&LaunchNode::Enter(t)) {
+            return Some(LaunchNode::Enter(t));
         }
         let points = self
             .program
             .thread(t)
             .code
             .iter()
-            .filter_map(|i| Node::of(&i.op));
+            .filter_map(|i| LaunchNode::of(&i.op));
         points
             .flat_map(|(before, after)| [before, after])
             .find(|point| self.never.contains(point))
@@ -245,7 +245,7 @@ impl HoldExplainer<'_> {
         let same = |a: i64, b: i64| cell(a) == cell(b);
         let ways = |idle: bool| {
             let rest = program.thread_ids().map(|u| {
-                let never = self.never.contains(&Node::Enter(u));
+                let never = self.never.contains(&LaunchNode::Enter(u));
                 (never == idle).then_some(0)
             });
             PausedProgram {
@@ -312,18 +312,18 @@ impl HoldExplainer<'_> {
         end
     }
 
-    fn end(&self, t: ThreadId, point: Node, why: &str) -> ThreadEnd {
+    fn end(&self, t: ThreadId, point: LaunchNode, why: &str) -> ThreadEnd {
         let thread = self.program.thread(t);
         let mut end = ThreadEnd::done(&thread.name);
-        let mut wait_for = |node: Node| {
+        let mut wait_for = |node: LaunchNode| {
             let awaited = self.graph.awaited(node, self.never);
             end.waits_for = awaited.iter().map(|n| n.describe(self.program)).collect();
             end.waits = awaited.into_iter().map(|n| self.wait(n)).collect();
         };
         match point {
-            Node::Enter(_) => {
+            LaunchNode::Enter(_) => {
                 if let Some(command) = self.program.host.as_ref().and_then(|h| h.command_of(t)) {
-                    wait_for(Node::Start(command));
+                    wait_for(LaunchNode::Start(command));
                 }
                 // If its command never starts, the report omits waits for invisible points.
                 end.waits_for.clear();
@@ -343,7 +343,7 @@ impl HoldExplainer<'_> {
     }
 
     /// Why a point is never reached; `stops` are the points that threads fail to reach.
-    fn why(&self, point: Node, stops: impl Iterator<Item = Node>) -> String {
+    fn why(&self, point: LaunchNode, stops: impl Iterator<Item = LaunchNode>) -> String {
         let why: Vec<String> = stops
             .filter(|stop| self.graph.never(&[*stop]).contains(&point))
             .map(|stop| self.reason(stop))
@@ -352,16 +352,18 @@ impl HoldExplainer<'_> {
     }
 
     /// Why threads fail to reach a point.
-    fn reason(&self, point: Node) -> String {
+    fn reason(&self, point: LaunchNode) -> String {
         let host = self.program.host.as_deref().expect("a host program");
         match point {
-            Node::End(c) | Node::GroupEnd(c, _) => format!("{} does not end", quoted(host, c)),
-            Node::Start(c) => format!("nothing submits {}", quoted(host, c)),
+            LaunchNode::End(c) | LaunchNode::GroupEnd(c, _) => {
+                format!("{} does not end", quoted(host, c))
+            }
+            LaunchNode::Start(c) => format!("nothing submits {}", quoted(host, c)),
             node => format!("{} is never issued", node.describe(self.program)),
         }
     }
 
-    fn wait(&self, node: Node) -> Wait {
+    fn wait(&self, node: LaunchNode) -> Wait {
         let mut helpers = Vec::new();
         self.bringers(node, &mut BTreeSet::new(), &mut helpers);
         helpers.sort_by(|a: &Site, b| (&a.thread, &a.line).cmp(&(&b.thread, &b.line)));
@@ -375,58 +377,64 @@ impl HoldExplainer<'_> {
     }
 
     /// The goal in words: `` `K1` to complete ``.
-    fn goal(&self, node: Node) -> String {
+    fn goal(&self, node: LaunchNode) -> String {
         let host = self.program.host.as_deref().expect("a host program");
         match node {
-            Node::Done(c) => format!("{} to complete", quoted(host, c)),
-            Node::End(c) => format!("{} to end", quoted(host, c)),
-            Node::GroupEnd(c, group) => format!("group {group} of {} to end", quoted(host, c)),
-            Node::Start(c) => format!("{} to start", quoted(host, c)),
-            Node::User(h) => format!("`{}` to be set", host.handle(h).name),
-            Node::Call(c) => match &host.call(c).op {
+            LaunchNode::Done(c) => format!("{} to complete", quoted(host, c)),
+            LaunchNode::End(c) => format!("{} to end", quoted(host, c)),
+            LaunchNode::GroupEnd(c, group) => {
+                format!("group {group} of {} to end", quoted(host, c))
+            }
+            LaunchNode::Start(c) => format!("{} to start", quoted(host, c)),
+            LaunchNode::User(h) => format!("`{}` to be set", host.handle(h).name),
+            LaunchNode::Call(c) => match &host.call(c).op {
                 HostOp::Enqueue { command, .. } => {
                     format!("{} to be enqueued", quoted(host, *command))
                 }
                 HostOp::CreateUser(h) => format!("`{}` to be made", host.handle(*h).name),
                 _ => node.describe(self.program),
             },
-            Node::Enqueue(c) => format!("{} to be enqueued", quoted(host, c)),
+            LaunchNode::Enqueue(c) => format!("{} to be enqueued", quoted(host, c)),
             node => node.describe(self.program),
         }
     }
 
     /// The threads that could reach a point, or that state their own wait.
-    fn bringers(&self, node: Node, seen: &mut BTreeSet<Node>, found: &mut Vec<Site>) {
+    fn bringers(&self, node: LaunchNode, seen: &mut BTreeSet<LaunchNode>, found: &mut Vec<Site>) {
         if !self.never.contains(&node) || !seen.insert(node) {
             return;
         }
         let host = self.program.host.as_deref().expect("a host program");
         match node {
-            Node::Call(_) | Node::Enqueue(_) => {
+            LaunchNode::Call(_) | LaunchNode::Enqueue(_) => {
                 let site = node.site(self.program);
                 found.extend(site.map(|(t, i)| Site {
                     thread: self.program.thread(t).name.clone(),
                     line: i.line.clone(),
                 }));
             }
-            Node::User(h) => {
+            LaunchNode::User(h) => {
                 let sets = host
                     .call_ids()
                     .filter(|c| host.call(*c).op == HostOp::SetUser(h));
-                sets.for_each(|c| self.bringers(Node::Call(c), seen, found));
+                sets.for_each(|c| self.bringers(LaunchNode::Call(c), seen, found));
             }
             // The command's own threads state their waits, or where they stay.
-            Node::Done(c) | Node::End(c) | Node::GroupEnd(c, _) | Node::Start(c)
-                if self.never.contains(&Node::Start(c)) && !host.command(c).threads.is_empty() =>
+            LaunchNode::Done(c)
+            | LaunchNode::End(c)
+            | LaunchNode::GroupEnd(c, _)
+            | LaunchNode::Start(c)
+                if self.never.contains(&LaunchNode::Start(c))
+                    && !host.command(c).threads.is_empty() =>
             {
                 match (self.is_issued(c), host.command(c).origin) {
                     (false, CommandOrigin::Call(call)) => {
-                        self.bringers(Node::Call(call), seen, found)
+                        self.bringers(LaunchNode::Call(call), seen, found)
                     }
                     _ => self.threads_of(c, found),
                 }
             }
-            Node::End(c) | Node::GroupEnd(c, _) => {
+            LaunchNode::End(c) | LaunchNode::GroupEnd(c, _) => {
                 let before = found.len();
                 self.threads_of(c, found);
                 if found.len() == before {
@@ -451,7 +459,7 @@ impl HoldExplainer<'_> {
         }));
     }
 
-    fn before(&self, node: Node, seen: &mut BTreeSet<Node>, found: &mut Vec<Site>) {
+    fn before(&self, node: LaunchNode, seen: &mut BTreeSet<LaunchNode>, found: &mut Vec<Site>) {
         for before in self.graph.awaited(node, self.never) {
             self.bringers(before, seen, found);
         }
@@ -460,7 +468,7 @@ impl HoldExplainer<'_> {
     fn is_issued(&self, command: CommandId) -> bool {
         let host = self.program.host.as_deref().expect("a host program");
         match host.command(command).origin {
-            CommandOrigin::Call(call) => !self.never.contains(&Node::Call(call)),
+            CommandOrigin::Call(call) => !self.never.contains(&LaunchNode::Call(call)),
             _ => true,
         }
     }

@@ -13,7 +13,7 @@
 
 use super::held::witness;
 use program::Program;
-use program::host::{LaunchGraph, Launches, Node};
+use program::host::{LaunchGraph, LaunchNode, LaunchOrders};
 use verdict::{Reason, Witness};
 
 /// The launches' answer about the end of a program.
@@ -36,7 +36,7 @@ pub(super) fn ends(program: &Program) -> Ends {
         let what = "whether kernels with programmatic stream serialization end";
         return Ends::Undecided(Reason::Unsupported(what.to_owned()));
     }
-    let launches = match Launches::of(program) {
+    let launches = match LaunchOrders::of(program) {
         Ok(launches) => launches,
         Err(error) => return Ends::Undecided(Reason::Calls(error.to_string())),
     };
@@ -46,8 +46,12 @@ pub(super) fn ends(program: &Program) -> Ends {
         return Ends::Hangs(Box::new(witness(program, graph, &never, &why)));
     }
     if let Some(graph) = launches.ways.iter().find(|way| !way.unsubmitted.is_empty()) {
-        let start: Vec<Node> = graph.unsubmitted.iter().map(|c| Node::Start(*c)).collect();
-        let first = Node::Start(graph.unsubmitted[0]).describe(program);
+        let start: Vec<LaunchNode> = graph
+            .unsubmitted
+            .iter()
+            .map(|c| LaunchNode::Start(*c))
+            .collect();
+        let first = LaunchNode::Start(graph.unsubmitted[0]).describe(program);
         let lane = host.command(graph.unsubmitted[0]).lane;
         let queue = lane.map_or(String::new(), |l| format!(" of `{}`", host.lane(l).name));
         let why = format!(

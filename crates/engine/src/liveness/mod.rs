@@ -60,7 +60,7 @@ static RULES: LazyLock<Model> = LazyLock::new(|| {
 });
 
 /// A test and a model, prepared for questions about liveness.
-pub struct Setting {
+pub struct LivenessTask {
     model: Model,
     test: LitmusTest,
     ends: Ends,
@@ -76,9 +76,9 @@ struct CaseTest {
     test: LitmusTest,
 }
 
-impl Setting {
+impl LivenessTask {
     /// Prepares a test and a model.
-    pub fn new(test: &LitmusTest, model: &Model) -> Setting {
+    pub fn new(test: &LitmusTest, model: &Model) -> LivenessTask {
         let test = LitmusTest {
             condition: None,
             observe: Vec::new(),
@@ -87,7 +87,7 @@ impl Setting {
         let ends = host::ends(&test.program);
         let sure =
             test.program.host.is_none() && sure::all(&test.program).into_iter().all(|sure| sure);
-        Setting {
+        LivenessTask {
             model: model.with_axioms(&RULES),
             test,
             ends,
@@ -127,7 +127,7 @@ impl Setting {
 
 /// Questions about the liveness of one test under one model.
 pub struct Liveness<'a> {
-    setting: &'a Setting,
+    setting: &'a LivenessTask,
     engine: Engine,
     limits: Limits,
     set: Vec<options::Setting>,
@@ -148,7 +148,7 @@ impl<'a> Liveness<'a> {
     /// Does no work yet; every failure becomes an `undecided` answer. `set` overrides options of
     /// the test and of the model.
     pub fn new(
-        setting: &'a Setting,
+        setting: &'a LivenessTask,
         engine: Engine,
         limits: Limits,
         set: &[options::Setting],

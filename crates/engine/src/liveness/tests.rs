@@ -25,7 +25,7 @@ fn hang(codes: &[&str], bound: u32) -> Hang {
     let test = parsed(&text);
     let model = shipped("sc");
     // Tasks borrow their test and model; a test leaks only a few.
-    let setting: &'static Setting = Box::leak(Box::new(Setting::new(&test, &model)));
+    let setting: &'static LivenessTask = Box::leak(Box::new(LivenessTask::new(&test, &model)));
     let limits = Limits {
         bound: Some(bound),
         timeout: None,

@@ -9,7 +9,7 @@ use program::memory::{CellId, Memory};
 use program::options::OptionValues;
 use program::unknown::Site;
 use program::{EventKind, Program, ThreadId, Ty};
-use verdict::Place;
+use verdict::InstrPlace;
 
 use super::event::Event;
 use super::fixed::UnwrittenObjects;
@@ -110,11 +110,11 @@ impl EdgeLists {
 }
 
 /// An instruction of a thread.
-pub(crate) fn place(program: &Program, site: Site) -> Place {
+pub(crate) fn place(program: &Program, site: Site) -> InstrPlace {
     let (thread, at) = site;
     let thread = program.thread(thread);
     let instr = &thread.code[at];
-    Place {
+    InstrPlace {
         text: instr.text.clone(),
         thread: thread.name.clone(),
         line: instr.line.clone(),
@@ -162,7 +162,7 @@ pub struct Skeleton {
     /// Conditions that hold in every execution under every model.
     pub constraints: Vec<Cond>,
     /// The condition that a thread waits for lanes of its group that do not arrive, with its place.
-    pub unmet: Vec<(Cond, Place)>,
+    pub unmet: Vec<(Cond, InstrPlace)>,
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
     /// Writes with given-up values ([`super::values::needed`]): their terms are not the written
@@ -238,7 +238,7 @@ impl Skeleton {
     }
 
     /// The instruction of an event; `None` for an initial write.
-    pub(crate) fn place(&self, event: usize) -> Option<Place> {
+    pub(crate) fn place(&self, event: usize) -> Option<InstrPlace> {
         let Event { thread, instr, .. } = self.events[event];
         Some(place(&self.program, (thread?, instr)))
     }

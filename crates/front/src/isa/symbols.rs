@@ -19,7 +19,7 @@ use program::{
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
     index: HashMap<String, LocId>,
-    list: Vec<Symbol>,
+    list: Vec<MemorySymbol>,
     multimem: HashSet<LocId>,
     /// Ends of life, and uses behind them, in host code.
     pub(crate) lives: Lives,
@@ -52,7 +52,7 @@ impl Lives {
 
 /// One name of memory.
 #[derive(Clone, Debug)]
-pub struct Symbol {
+pub struct MemorySymbol {
     /// The name as written.
     pub name: String,
     /// Further names for the same address.
@@ -179,7 +179,7 @@ impl Symbols {
     }
 
     /// The symbol with that index.
-    pub fn get(&self, id: LocId) -> &Symbol {
+    pub fn get(&self, id: LocId) -> &MemorySymbol {
         &self.list[usize::from(id.0)]
     }
 
@@ -204,7 +204,7 @@ impl Symbols {
             return None;
         };
         self.index.insert(name.to_string(), LocId(index));
-        self.list.push(Symbol {
+        self.list.push(MemorySymbol {
             name: name.to_string(),
             also: Vec::new(),
             span,
@@ -431,7 +431,7 @@ impl Symbols {
         self.list
             .iter()
             .enumerate()
-            .filter_map(|(i, s): (usize, &Symbol)| match &s.kind {
+            .filter_map(|(i, s): (usize, &MemorySymbol)| match &s.kind {
                 SymbolKind::Object(object) if object.ty.is_none() && !object.indexed => {
                     Some(LocId(i as u16))
                 }
@@ -442,7 +442,7 @@ impl Symbols {
 
     /// Converts the table into the locations of a program.
     pub fn into_locations(self) -> Vec<Location> {
-        fn finish(symbol: Symbol) -> Location {
+        fn finish(symbol: MemorySymbol) -> Location {
             let kind = match symbol.kind {
                 SymbolKind::Alias { of, proxy } => LocationKind::Alias { of, proxy },
                 SymbolKind::Object(object) => {

@@ -8,7 +8,8 @@ use super::{program_scope, views};
 use crate::isa::Symbols;
 use crate::isa::clike;
 use crate::isa::ptx::{
-    PtxEnv, RegInit, Unit, pointers, refuse_accumulators, warn_of_empty_waits, warn_of_lost_bytes,
+    PtxCode, PtxEnv, RegInit, pointers, refuse_accumulators, warn_of_empty_waits,
+    warn_of_lost_bytes,
 };
 use diag::{Sink, Span};
 use program::{
@@ -90,7 +91,7 @@ impl<'a> Clusters<'a> {
 pub(super) fn build(
     dialect: Dialect,
     threads: Vec<ThreadDraft>,
-    units: &[Unit],
+    units: &[PtxCode],
     mut symbols: Symbols,
     env: &PtxEnv,
     sink: &mut Sink,
@@ -127,7 +128,7 @@ pub(super) fn build(
 /// that do not name a type.
 pub(super) fn lower_ptx(
     threads: Vec<ThreadDraft>,
-    units: &[Unit],
+    units: &[PtxCode],
     symbols: &Symbols,
     env: &PtxEnv,
     sink: &mut Sink,
@@ -179,7 +180,7 @@ pub(super) struct CThreadDraft {
     pub(super) name: String,
     pub(super) place: Place,
     /// The thread's code; threads of a kernel share it.
-    pub(super) unit: Rc<clike::Unit>,
+    pub(super) unit: Rc<clike::ClikeCode>,
     /// Whether the thread belongs to a kernel.
     pub(super) of_kernel: bool,
     pub(super) env: clike::Env,
@@ -253,11 +254,11 @@ pub(super) fn settle_atomicity(program: &mut Program) {
 /// Declares the memory that votes of blocks use, if some code votes.
 pub(super) fn declare_votes<'a>(
     dialect: Dialect,
-    mut units: impl Iterator<Item = &'a clike::Unit>,
+    mut units: impl Iterator<Item = &'a clike::ClikeCode>,
     symbols: &mut Symbols,
     sink: &mut Sink,
 ) {
-    if clike::Language::of(dialect).is_some_and(|l| l.cpp) && units.any(clike::Unit::votes) {
+    if clike::Language::of(dialect).is_some_and(|l| l.cpp) && units.any(clike::ClikeCode::votes) {
         clike::declare_votes(symbols, sink);
     }
 }

@@ -5,7 +5,7 @@
 //!   clusters.
 //! - OpenCL C, *Optional Attribute Qualifiers*: `reqd_work_group_size`.
 
-use crate::isa::clike::{BlockLimit, Language, Unit};
+use crate::isa::clike::{BlockLimit, ClikeCode, Language};
 use crate::litmus::places::GridLayout;
 use diag::{Sink, Span};
 use program::NdRange;
@@ -44,7 +44,7 @@ pub(super) fn broken(limit: &BlockLimit, sizes: [u64; 3]) -> Option<Demand> {
 
 /// Reports a launch whose blocks break the limit that the code of its kernel states.
 pub(super) fn check_block(
-    unit: &Unit,
+    unit: &ClikeCode,
     language: &Language,
     range: &NdRange,
     sink: &mut Sink,

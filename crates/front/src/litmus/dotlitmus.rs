@@ -21,7 +21,7 @@ use indexmap::IndexMap;
 use super::build::{CThreadDraft, ThreadDraft, build, build_clike};
 use super::condition::{self, Resolver, Unknown};
 use super::fronts::{Front, Syntax};
-use crate::isa::ptx::{PtxEnv, RegInit, Unit};
+use crate::isa::ptx::{PtxCode, PtxEnv, RegInit};
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, Span, one_line};
 use program::litmus::{LitmusTest, Observable, Prop, Quantifier};
@@ -38,7 +38,7 @@ use dialect::{begin, dialect};
 
 /// Threads with parsed code.
 enum Threads {
-    Ptx(Vec<ThreadDraft>, Vec<Unit>),
+    Ptx(Vec<ThreadDraft>, Vec<PtxCode>),
     CLike(Vec<CThreadDraft>),
 }
 
@@ -332,7 +332,7 @@ impl LitmusReader<'_> {
     }
 
     /// Reads the table. Returns the threads, their code and the offset after the last row.
-    fn program(&mut self, start: usize) -> Option<(Vec<ThreadDraft>, Vec<Unit>, usize)> {
+    fn program(&mut self, start: usize) -> Option<(Vec<ThreadDraft>, Vec<PtxCode>, usize)> {
         let mut at = skip_space(self.clean, start);
         let Some(end) = self.clean[at..].find(';').map(|n| at + n) else {
             return self.fail(
@@ -396,7 +396,7 @@ impl LitmusReader<'_> {
         }
         let units = columns
             .into_iter()
-            .map(|text| Unit::parse(text, self.sink))
+            .map(|text| PtxCode::parse(text, self.sink))
             .collect();
         Some((threads, units, at))
     }

@@ -11,7 +11,7 @@ use program::litmus::LitmusTest;
 
 use super::read::is_litmus;
 use super::reading::Reading;
-pub use super::reading::{Form, Launch};
+pub use super::reading::{Form, LaunchVariant};
 use super::{source, toml};
 pub use crate::isa::clike::BlockLimit;
 
@@ -39,7 +39,7 @@ pub fn at(
     name: &str,
     bytes: &[u8],
     test: &str,
-    launch: Launch,
+    launch: LaunchVariant,
 ) -> Result<Option<LitmusTest>, Vec<Diagnostic>> {
     let Some(file) = text(name, bytes) else {
         return Ok(None);
@@ -70,7 +70,7 @@ pub fn of_source(test: &LitmusTest) -> Result<Option<Form>, Vec<Diagnostic>> {
 /// What is wrong with the file, or with the launch.
 pub fn of_source_at(
     test: &LitmusTest,
-    launch: &Launch,
+    launch: &LaunchVariant,
 ) -> Result<Option<LitmusTest>, Vec<Diagnostic>> {
     match &test.launch {
         Some(own) => source::at(own, test.program.dialect, &test.file, launch),

@@ -20,13 +20,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::accesses::{Accesses, pieces, words};
-use self::binding::{BYTES, FORM, Made, WORD, rounded};
+use self::binding::{BYTES, BufferContents, FORM, WORD, rounded};
 use self::document::KernelDraft;
 use self::object::code_of;
-use super::toml::{Code, Made as TestParts, form_made, read_made};
+use super::toml::{FileCode, SourceTest as TestParts, form_made, read_made};
 use super::write::quote;
-use crate::isa::ptx::module::{Function, Initial, Kernel, Module, Param, Variable, parse};
-use crate::isa::ptx::{Unit, bits_named, type_named};
+use crate::isa::ptx::module::{
+    ElementInit, Kernel, Module, ModuleFunction, ModuleVariable, Param, parse,
+};
+use crate::isa::ptx::{PtxCode, bits_named, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
 use program::litmus::{Atom, ConditionTerm, LitmusTest, Observable, Prop};
 use program::points::{Points, access_of};
@@ -62,14 +64,14 @@ pub struct Launch {
 }
 
 /// A parsed module.
-pub struct Source {
+pub struct PtxFile {
     file: Arc<SourceFile>,
     module: Module,
 }
 
-impl Source {
+impl PtxFile {
     /// The functions that a kernel calls, directly or through others.
-    fn called<'a>(&'a self, kernel: &'a Kernel) -> Vec<&'a Function> {
+    fn called<'a>(&'a self, kernel: &'a Kernel) -> Vec<&'a ModuleFunction> {
         let functions = &self.module.functions;
         let mut left: HashMap<&str, usize> = HashMap::new();
         functions.iter().enumerate().for_each(|(i, f)| {
@@ -100,12 +102,12 @@ impl Source {
     ///
     /// # Errors
     /// All mistakes in the module.
-    pub fn read(name: &str, text: &str) -> Result<Source, Vec<Diagnostic>> {
+    pub fn read(name: &str, text: &str) -> Result<PtxFile, Vec<Diagnostic>> {
         let file = SourceFile::new(name, text);
         let mut sink = Sink::new(&file);
         let module = parse(text, &mut sink);
         match sink.errors() {
-            0 => Ok(Source { file, module }),
+            0 => Ok(PtxFile { file, module }),
             _ => Err(sink.into_diagnostics()),
         }
     }
@@ -122,7 +124,7 @@ impl Source {
                 format!("[{n}]")
             }
         };
-        let shown = |v: &Variable| {
+        let shown = |v: &ModuleVariable| {
             format!(
                 "{} .{} {}{}",
                 v.space,
@@ -137,7 +139,7 @@ impl Source {
                 .iter()
                 .map(|p| format!(".{} {}{}", p.ty, p.name, count(p.elements)))
                 .collect();
-            let short = mangled::Name::of(&kernel.name)
+            let short = mangled::DemangledName::of(&kernel.name)
                 .map_or(String::new(), |name| format!("  {}", name.text()));
             let _ = writeln!(
                 out,
@@ -269,7 +271,7 @@ impl Source {
 
     /// The variables of the module that code names, and those that their initial values point to.
     /// Also the functions that these initial values point to.
-    fn used(&self, named: &HashSet<&str>) -> (Vec<&Variable>, Vec<&str>) {
+    fn used(&self, named: &HashSet<&str>) -> (Vec<&ModuleVariable>, Vec<&str>) {
         let all = &self.module.variables;
         let mut used: BTreeSet<usize> = (0..all.len())
             .filter(|i| named.contains(all[*i].name.as_str()))
@@ -278,7 +280,7 @@ impl Source {
             (used.iter().copied().collect(), BTreeSet::new());
         while let Some(i) = open.pop() {
             for initial in &all[i].init {
-                let Initial::Address(name, _) = initial else {
+                let ElementInit::Address(name, _) = initial else {
                     continue;
                 };
                 match all.iter().position(|v| v.name == *name) {
@@ -296,19 +298,19 @@ impl Source {
 
     /// The initial values of a variable, as a test writes them, if some of them are addresses;
     /// otherwise `None`.
-    fn addresses(&self, v: &Variable) -> Result<Option<Vec<String>>, String> {
-        let holds = |v: &Variable| {
+    fn addresses(&self, v: &ModuleVariable) -> Result<Option<Vec<String>>, String> {
+        let holds = |v: &ModuleVariable| {
             v.init
                 .iter()
-                .any(|initial| matches!(initial, Initial::Address(..)))
+                .any(|initial| matches!(initial, ElementInit::Address(..)))
         };
         if !holds(v) {
             return Ok(None);
         }
-        let text = |initial: &Initial| {
+        let text = |initial: &ElementInit| {
             let (name, offset) = match initial {
-                Initial::Int(n) => return Ok(n.to_string()),
-                Initial::Address(name, offset) => (name, *offset),
+                ElementInit::Int(n) => return Ok(n.to_string()),
+                ElementInit::Address(name, offset) => (name, *offset),
             };
             let Some(target) = self.module.variables.iter().find(|v| v.name == *name) else {
                 return match offset {
@@ -346,12 +348,12 @@ impl Source {
     }
 
     /// Parses a kernel with the functions that it calls.
-    fn unit(&self, kernel: &Kernel, sink: &mut Sink) -> Unit {
+    fn unit(&self, kernel: &Kernel, sink: &mut Sink) -> PtxCode {
         let mut text = MappedText::new();
         self.code(kernel)
             .into_iter()
             .for_each(|(part, start)| text.push_verbatim(part, start));
-        Unit::parse(text, sink)
+        PtxCode::parse(text, sink)
     }
 
     /// Finds the kernel for a name or a part of one. Without a name, the module must have exactly
@@ -503,7 +505,7 @@ impl Source {
 
     /// A kernel's name without its arguments, and not mangled.
     pub(super) fn path_of(&self, name: &str) -> String {
-        mangled::Name::of(name).map_or(name.to_owned(), |parts| parts.path)
+        mangled::DemangledName::of(name).map_or(name.to_owned(), |parts| parts.path)
     }
 
     /// The kernels that a word is short for, by their numbers.
@@ -621,7 +623,7 @@ impl Source {
         let mut sink = Sink::new(&self.file);
         let made = TestParts {
             head: &head,
-            code: Code::Ptx(code),
+            code: FileCode::Ptx(code),
         };
         let test = read(&made, &mut sink).filter(|_| sink.errors() == 0);
         match test {
@@ -635,7 +637,7 @@ impl Source {
     fn taken_for_bits(
         &self,
         test: &LitmusTest,
-        memory: &BTreeMap<String, Made>,
+        memory: &BTreeMap<String, BufferContents>,
     ) -> Vec<Diagnostic> {
         let mut all = Vec::new();
         let integers = test.condition.iter().flat_map(equated);
@@ -827,7 +829,7 @@ fn listed(lines: &BTreeSet<usize>) -> String {
 
 /// The name of a kernel, with its unmangled form.
 fn called(name: &str) -> String {
-    match mangled::Name::of(name) {
+    match mangled::DemangledName::of(name) {
         Some(parts) => format!("{name} ({})", parts.text()),
         None => name.to_owned(),
     }
@@ -865,7 +867,7 @@ mod tests {
                       .shared .align 4 .b8 s[16];\nld.param.v2.u32 {%r1, %r2}, [k_0+4];\nmov.u64 \
                       %rd1, $str;\n\
                       mov.u32 %r3, s;\nst.shared.f32 [%r3], 0f00000000;\nret;\n}\n";
-        let source = Source::read("k.ptx", module).expect("well-formed");
+        let source = PtxFile::read("k.ptx", module).expect("well-formed");
         let launch = |args: &[&str]| Launch {
             block: vec![1],
             args: args.iter().map(|a| (*a).to_owned()).collect(),
@@ -899,7 +901,7 @@ mod tests {
                       %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\n\
                       add.s64 %rd4, %rd1, %rd3;\nld.param.u32 %r2, [%rd4+8];\nst.global.u32 \
                       [%rd2], %r2;\nret;\n}\n";
-        let source = Source::read("k.ptx", module).expect("well-formed");
+        let source = PtxFile::read("k.ptx", module).expect("well-formed");
         assert!(
             !source.listing().contains("refused"),
             "{}",
@@ -968,7 +970,7 @@ mod tests {
                       .reg .f32 %f<2>;\nld.param.u64 %rd1, [k_0];\ncvta.to.global.u64 %rd2, %rd1;\n\
                       st.global.f32 [%rd2], 0f41980000;\nret;\n}\n";
         let told = |module: &str, arg: &str, ask: &str| {
-            let source = Source::read("k.ptx", module).expect("well-formed");
+            let source = PtxFile::read("k.ptx", module).expect("well-formed");
             let (block, args) = (
                 vec![1],
                 format!("0={arg}").split(' ').map(str::to_owned).collect(),

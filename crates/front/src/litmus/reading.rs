@@ -27,7 +27,7 @@ pub struct Form {
 
 /// Another launch of a kernel than the one that its file gives.
 #[derive(Clone, Debug)]
-pub struct Launch {
+pub struct LaunchVariant {
     /// Its index space.
     pub range: NdRange,
     /// Other values of registers, by name.
@@ -47,7 +47,7 @@ pub(super) enum Reading {
     /// Its kernels, with the thread's place in registers.
     Form,
     /// Its kernels, launched otherwise.
-    At(Launch),
+    At(LaunchVariant),
 }
 
 /// The elements of an array whose size is not known.

@@ -10,7 +10,7 @@ use std::fmt::{self, Display, Write};
 use super::fronts::{Front, Syntax, printed};
 use crate::isa::clike::class_name;
 use diag::Diagnostic;
-use program::dialect::Allocation;
+use program::dialect::AllocationKinds;
 use program::litmus::{Expectation, LitmusTest, Quantifier, Reachability, RunExpectation};
 use program::litmus::{show, show_observable};
 use program::{
@@ -368,7 +368,7 @@ fn c_object(location: &Location, program: &Program) -> String {
     if *atomic {
         table = table.with("atomic", true);
     }
-    if allocation == Allocation::Cuda {
+    if allocation == AllocationKinds::Cuda {
         table = table.in_space(space.name());
     }
     let word = match kind {
@@ -382,10 +382,10 @@ fn c_object(location: &Location, program: &Program) -> String {
         MemoryKind::File => "file",
         _ => "",
     };
-    if !word.is_empty() && allocation == Allocation::Cuda {
+    if !word.is_empty() && allocation == AllocationKinds::Cuda {
         table = table.with_text("kind", word);
     }
-    if allocation == Allocation::OpenCl {
+    if allocation == AllocationKinds::OpenCl {
         table
             .0
             .extend(opencl_memory(*opencl, *kind, capped(program)));

@@ -179,7 +179,7 @@ impl BarrierObjects<'_> {
             Op::Rmw {
                 dst, addr, update, ..
             } => {
-                let arrive = ObjectOp {
+                let arrive = OwnMbarrierOp {
                     dst: *dst,
                     addr,
                     update: update.clone(),
@@ -190,7 +190,7 @@ impl BarrierObjects<'_> {
                 let Some(Op::Assign { value, .. }) = code.get(at + 1).map(|next| &next.op) else {
                     return Err("object rows: the phase that this barrier tests is unknown".into());
                 };
-                let wait = ObjectOp {
+                let wait = OwnMbarrierOp {
                     dst: Some(*dst),
                     addr,
                     update: Update::When {
@@ -230,7 +230,7 @@ fn begin(addr: &Expr, value: &Expr, regs: &mut Vec<Register>) -> Result<Vec<Op>,
     let ok = state::both(dead, state::live(value.clone()));
     // The phase stays the same.
     let new = Expr::Bin(BinOp::Add, state::WORD, word.into(), value.clone().into());
-    let init = ObjectOp {
+    let init = OwnMbarrierOp {
         dst: Some(old),
         addr,
         update: Update::When {
@@ -261,13 +261,13 @@ struct HalfTags {
 }
 
 /// An operation on an mbarrier object of the thread's own CTA.
-struct ObjectOp<'a> {
+struct OwnMbarrierOp<'a> {
     dst: Option<RegId>,
     addr: &'a Expr,
     update: Update,
 }
 
-impl ObjectOp<'_> {
+impl OwnMbarrierOp<'_> {
     /// The micro-ops of the mapping's row for an arrival or a wait.
     fn rows(
         &self,

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use parametric::{Answer, Kernel, Limits, Property, Proved, decide, unreached};
+use parametric::{
+    KernelInput, KernelLimits, KernelProperty, KernelVerdict, Proved, decide, unreached,
+};
 
 /// Calls `f` with the one kernel of a file.
-fn with_kernel<T>(text: &str, f: impl FnOnce(Kernel<'_>) -> T) -> T {
+fn with_kernel<T>(text: &str, f: impl FnOnce(KernelInput<'_>) -> T) -> T {
     let forms = front::litmus::form::forms("kernel.toml", text.as_bytes());
     let forms = forms.unwrap_or_else(|errors| panic!("{errors:#?}"));
-    f(Kernel {
+    f(KernelInput {
         form: &forms[0],
         name: "kernel.toml",
         bytes: text.as_bytes(),
@@ -17,12 +19,12 @@ fn with_kernel<T>(text: &str, f: impl FnOnce(Kernel<'_>) -> T) -> T {
 }
 
 /// Asks about the one kernel of a file.
-pub(crate) fn asked(text: &str, property: Property, any: bool) -> Answer {
+pub(crate) fn asked(text: &str, property: KernelProperty, any: bool) -> KernelVerdict {
     // Machines that run tests are busy, so tests wait long.
-    let limits = Limits {
+    let limits = KernelLimits {
         question: Duration::from_secs(20),
         answer: Duration::from_secs(200),
-        ..Limits::default()
+        ..KernelLimits::default()
     };
     with_kernel(text, |kernel| decide(kernel, property, any, &limits))
 }
@@ -44,9 +46,9 @@ pub(crate) fn never(text: &str, any: bool, proved: Proved) {
         Ok(Vec::new()),
         "lines that no thread comes to:\n{text}"
     );
-    for property in [Property::Race, Property::Divergence] {
+    for property in [KernelProperty::Race, KernelProperty::Divergence] {
         match asked(text, property, any) {
-            Answer::Never { proved: p, .. } if p == proved => {}
+            KernelVerdict::Never { proved: p, .. } if p == proved => {}
             other => panic!("{property:?} of\n{text}\n{other:?}"),
         }
     }
@@ -54,8 +56,8 @@ pub(crate) fn never(text: &str, any: bool, proved: Proved) {
 
 /// An execution shows that the kernel races.
 pub(crate) fn races(text: &str, any: bool) {
-    match asked(text, Property::Race, any) {
-        Answer::Happens { exact, .. } => assert!(exact.witness.is_some()),
+    match asked(text, KernelProperty::Race, any) {
+        KernelVerdict::Happens { exact, .. } => assert!(exact.witness.is_some()),
         other => panic!("race of\n{text}\n{other:?}"),
     }
 }

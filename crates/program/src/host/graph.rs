@@ -37,7 +37,7 @@ use crate::{Instr, Op, Program, Tag, ThreadId};
 /// The effect of an order of calls: edges, commands never submitted, pairs of calls, query results,
 /// and dependencies of kernels.
 pub(super) type Effect = (
-    Vec<(Node, Node, LaunchEdge)>,
+    Vec<(LaunchNode, LaunchNode, LaunchEdge)>,
     Vec<CommandId>,
     Vec<(CallId, CallId)>,
     BTreeMap<QueryId, Vec<QueryView>>,
@@ -49,7 +49,7 @@ type Depends = BTreeMap<CommandId, CommandId>;
 
 /// A point in the life of a command or of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Node {
+pub enum LaunchNode {
     /// A host thread calls.
     Call(CallId),
     /// The call returns.
@@ -77,20 +77,21 @@ pub enum Node {
     Query(QueryId, usize),
 }
 
-impl Node {
+impl LaunchNode {
     /// The points of a micro-op: before it and after it in its thread.
-    pub fn of(op: &Op) -> Option<(Node, Node)> {
+    pub fn of(op: &Op) -> Option<(LaunchNode, LaunchNode)> {
         match *op {
-            Op::Call(id) => Some((Node::Call(id), Node::Return(id))),
-            Op::Enqueue(id) => Some((Node::Enqueue(id), Node::Enqueue(id))),
+            Op::Call(id) => Some((LaunchNode::Call(id), LaunchNode::Return(id))),
+            Op::Enqueue(id) => Some((LaunchNode::Enqueue(id), LaunchNode::Enqueue(id))),
             _ => None,
         }
     }
 
     /// The micro-op of this point.
     pub fn site(self, program: &Program) -> Option<(ThreadId, &Instr)> {
-        let makes =
-            |op: &Op| Node::of(op).is_some_and(|(before, after)| before == self || after == self);
+        let makes = |op: &Op| {
+            LaunchNode::of(op).is_some_and(|(before, after)| before == self || after == self)
+        };
         program
             .instrs()
             .find(|(_, _, i)| makes(&i.op))
@@ -111,12 +112,12 @@ pub enum Mask {
 
 impl On {
     /// The graph node for this condition.
-    pub(super) fn node(self) -> Node {
+    pub(super) fn node(self) -> LaunchNode {
         match self {
-            On::Done(c) => Node::Done(c),
-            On::Ended(c) => Node::End(c),
-            On::GroupEnded(c, group) => Node::GroupEnd(c, group),
-            On::User(h) => Node::User(h),
+            On::Done(c) => LaunchNode::Done(c),
+            On::Ended(c) => LaunchNode::End(c),
+            On::GroupEnded(c, group) => LaunchNode::GroupEnd(c, group),
+            On::User(h) => LaunchNode::User(h),
         }
     }
 }
@@ -134,9 +135,9 @@ pub struct LaunchEdge {
 #[derive(Clone, Debug)]
 pub struct LaunchGraph {
     /// The graph itself.
-    pub graph: DiGraph<Node, LaunchEdge>,
+    pub graph: DiGraph<LaunchNode, LaunchEdge>,
     /// The graph index of each node.
-    pub index: HashMap<Node, NodeIndex>,
+    pub index: HashMap<LaunchNode, NodeIndex>,
     /// Calls in the order in which they are issued.
     pub order: Vec<CallId>,
     /// OpenCL commands that no call submits to the device, so that they may never start.
@@ -147,7 +148,7 @@ pub struct LaunchGraph {
     /// The views of each query, in the order of time.
     pub(super) asked: BTreeMap<QueryId, Vec<QueryView>>,
     /// By thread, its points in ascending order: instruction, node before, node after.
-    points: Vec<Vec<(usize, Node, Node)>>,
+    points: Vec<Vec<(usize, LaunchNode, LaunchNode)>>,
     /// Every `griddepcontrol.wait`. It is not among a thread's points because paths lead around it.
     grid_waits: HashSet<(ThreadId, usize)>,
     /// Whether it has an edge from each call to the next one of the order.
@@ -169,7 +170,7 @@ impl LaunchGraph {
                 program,
                 g: &mut graph,
             }
-            .time(Node::Call(pair[0]), Node::Call(pair[1]));
+            .time(LaunchNode::Call(pair[0]), LaunchNode::Call(pair[1]));
         }
         graph.is_timed = true;
         graph
@@ -210,14 +211,14 @@ impl LaunchGraph {
             .filter(|c| host.command(*c).origin == CommandOrigin::Start)
         {
             let needs = lanes.enqueue(host, c);
-            out.needs(Node::Start(c), &needs);
+            out.needs(LaunchNode::Start(c), &needs);
         }
         for (at, &id) in order.iter().enumerate() {
             open.retain(|q| host.query(*q).thread != host.call(id).thread);
             let issued = lanes.issue(host, id);
-            out.needs(Node::Return(id), &issued.returns);
+            out.needs(LaunchNode::Return(id), &issued.returns);
             if let Some((command, needs)) = issued.command {
-                out.needs(Node::Start(command), &needs);
+                out.needs(LaunchNode::Start(command), &needs);
                 out.children(&mut lanes, command);
             }
             open.extend(queries.iter().filter(|q| q.1 == Some(id)).map(|q| q.0));
@@ -228,7 +229,12 @@ impl LaunchGraph {
         for id in host.call_ids() {
             out.handles(id, &host.call(id).op);
             if let HostOp::SetUser(h) = &host.call(id).op {
-                out.edge(Node::Call(id), Node::User(*h), Rule::UserEvent, Mask::All);
+                out.edge(
+                    LaunchNode::Call(id),
+                    LaunchNode::User(*h),
+                    Rule::UserEvent,
+                    Mask::All,
+                );
             }
         }
         host.command_ids().for_each(|c| out.command(c));
@@ -238,20 +244,20 @@ impl LaunchGraph {
     }
 
     /// The nodes directly before and after a thread's instruction.
-    pub(super) fn around(&self, operation: (ThreadId, usize)) -> (Node, Node) {
+    pub(super) fn around(&self, operation: (ThreadId, usize)) -> (LaunchNode, LaunchNode) {
         let (thread, instr) = operation;
         let points = &self.points[usize::from(thread.0)];
         let after = points
             .iter()
             .find(|p| p.0 > instr)
-            .map_or(Node::Leave(thread), |p| p.1);
+            .map_or(LaunchNode::Leave(thread), |p| p.1);
         let before = match self.grid_waits.contains(&(thread, instr)) {
-            true => Node::GridWait(thread),
+            true => LaunchNode::GridWait(thread),
             false => points
                 .iter()
                 .rev()
                 .find(|p| p.0 < instr)
-                .map_or(Node::Enter(thread), |p| p.2),
+                .map_or(LaunchNode::Enter(thread), |p| p.2),
         };
         (before, after)
     }
@@ -261,10 +267,11 @@ impl LaunchGraph {
     /// [`LaunchGraph::ordered`]. This does not order memory, but memory order never contradicts it.
     pub fn called_before(&self, operations: &[(ThreadId, usize)]) -> Vec<Vec<bool>> {
         let mut table = vec![vec![false; operations.len()]; operations.len()];
-        let around: Vec<(Node, Node)> = operations.iter().map(|o| self.around(*o)).collect();
-        let mut after: HashMap<Node, BTreeSet<Node>> = HashMap::new();
+        let around: Vec<(LaunchNode, LaunchNode)> =
+            operations.iter().map(|o| self.around(*o)).collect();
+        let mut after: HashMap<LaunchNode, BTreeSet<LaunchNode>> = HashMap::new();
         for &(x, y) in &self.first {
-            let (x, y) = (Node::Call(x), Node::Call(y));
+            let (x, y) = (LaunchNode::Call(x), LaunchNode::Call(y));
             after.entry(y).or_insert_with(|| self.never(&[y]));
             for (i, a) in operations.iter().enumerate() {
                 let leaves = around[i].1;
@@ -286,7 +293,7 @@ impl LaunchGraph {
 
     /// The nodes that are reachable from a node by edges that order memory. `fine`: edges for
     /// fine-grained memory count, too.
-    pub(super) fn reached(&self, from: Node, fine: bool) -> HashSet<Node> {
+    pub(super) fn reached(&self, from: LaunchNode, fine: bool) -> HashSet<LaunchNode> {
         let mut found = HashSet::new();
         self.for_each_reached(from, fine, |node| {
             found.insert(self.graph[node]);
@@ -294,7 +301,7 @@ impl LaunchGraph {
         found
     }
 
-    fn for_each_reached(&self, from: Node, fine: bool, mut visit: impl FnMut(NodeIndex)) {
+    fn for_each_reached(&self, from: LaunchNode, fine: bool, mut visit: impl FnMut(NodeIndex)) {
         let holds = |mask: Mask| mask == Mask::All || (fine && mask == Mask::Fine);
         let edges = EdgeFiltered::from_fn(&self.graph, |e| holds(e.weight().mask));
         let Some(&start) = self.index.get(&from) else {
@@ -327,13 +334,14 @@ impl LaunchGraph {
     /// The indices of the table are those of `operations`, which are (thread, instruction) pairs.
     /// `fine`: the accesses are to fine-grained memory.
     pub fn ordered(&self, operations: &[(ThreadId, usize)], fine: bool) -> Vec<Vec<bool>> {
-        let around: Vec<(Node, Node)> = operations.iter().map(|o| self.around(*o)).collect();
+        let around: Vec<(LaunchNode, LaunchNode)> =
+            operations.iter().map(|o| self.around(*o)).collect();
         // Numbers instead of nodes: every operation looks up thousands of nodes.
         let enters: Vec<Option<usize>> = around
             .iter()
             .map(|(enters, _)| self.index.get(enters).map(|node| node.index()))
             .collect();
-        let mut after: HashMap<Node, Vec<bool>> = HashMap::new();
+        let mut after: HashMap<LaunchNode, Vec<bool>> = HashMap::new();
         let mut table = Vec::with_capacity(operations.len());
         for (a, (_, leaves)) in operations.iter().zip(&around) {
             let reached = after.entry(*leaves).or_insert_with(|| {
@@ -355,7 +363,7 @@ struct GraphBuilder<'a> {
 }
 
 impl GraphBuilder<'_> {
-    fn node(&mut self, node: Node) -> NodeIndex {
+    fn node(&mut self, node: LaunchNode) -> NodeIndex {
         *self
             .g
             .index
@@ -363,13 +371,13 @@ impl GraphBuilder<'_> {
             .or_insert_with(|| self.g.graph.add_node(node))
     }
 
-    fn add(&mut self, from: Node, to: Node, edge: LaunchEdge) {
+    fn add(&mut self, from: LaunchNode, to: LaunchNode, edge: LaunchEdge) {
         let (a, b) = (self.node(from), self.node(to));
         self.g.graph.update_edge(a, b, edge);
     }
 
     /// Adds an edge for a rule, if the rule holds.
-    fn edge(&mut self, from: Node, to: Node, rule: Rule, mask: Mask) {
+    fn edge(&mut self, from: LaunchNode, to: LaunchNode, rule: Rule, mask: Mask) {
         self.node(from);
         self.node(to);
         if self
@@ -390,7 +398,7 @@ impl GraphBuilder<'_> {
     }
 
     /// Adds a time edge, unless an edge is there already.
-    fn time(&mut self, from: Node, to: Node) {
+    fn time(&mut self, from: LaunchNode, to: LaunchNode) {
         let (a, b) = (self.node(from), self.node(to));
         if self.g.graph.find_edge(a, b).is_none() {
             self.add(
@@ -404,7 +412,7 @@ impl GraphBuilder<'_> {
         }
     }
 
-    fn needs(&mut self, node: Node, needs: &[StartCondition]) {
+    fn needs(&mut self, node: LaunchNode, needs: &[StartCondition]) {
         self.node(node);
         for need in needs {
             self.edge(need.on.node(), node, need.rule, Mask::All);
@@ -422,11 +430,11 @@ impl GraphBuilder<'_> {
     fn depends(&mut self, depends: Depends) {
         let host = self.program.host.as_deref().expect("a host program");
         for (&id, &before) in &depends {
-            self.time(Node::Start(before), Node::Start(id));
+            self.time(LaunchNode::Start(before), LaunchNode::Start(id));
             for &thread in &host.command(id).threads {
                 self.edge(
-                    Node::Done(before),
-                    Node::GridWait(thread),
+                    LaunchNode::Done(before),
+                    LaunchNode::GridWait(thread),
                     Rule::GridWait,
                     Mask::All,
                 );
@@ -442,7 +450,7 @@ impl GraphBuilder<'_> {
         for (id, views) in &mut asked {
             let changers = host.changers(*id);
             for (number, view) in views.iter_mut().enumerate() {
-                let node = Node::Query(*id, number);
+                let node = LaunchNode::Query(*id, number);
                 self.node(node);
                 match host.query(*id).orders(host) {
                     true => self.needs(node, &view.needs),
@@ -466,7 +474,7 @@ impl GraphBuilder<'_> {
             .into_iter()
             .filter(|made| *made != call)
         {
-            self.time(Node::Call(made), Node::Call(call));
+            self.time(LaunchNode::Call(made), LaunchNode::Call(call));
         }
     }
 
@@ -479,7 +487,7 @@ impl GraphBuilder<'_> {
             };
             if own == parent {
                 let needs = lanes.enqueue(host, child);
-                self.needs(Node::Start(child), &needs);
+                self.needs(LaunchNode::Start(child), &needs);
                 self.children(lanes, child);
             }
         }
@@ -497,49 +505,74 @@ impl GraphBuilder<'_> {
             CommandOrigin::Start => {}
             // The rules for callbacks mention the event only.
             CommandOrigin::Call(call) if matches!(command.kind, CommandKind::Callback { .. }) => {
-                self.time(Node::Call(call), Node::Start(id));
+                self.time(LaunchNode::Call(call), LaunchNode::Start(id));
             }
             CommandOrigin::Call(call) => {
-                self.edge(Node::Call(call), Node::Start(id), issue, Mask::All);
-                self.time(Node::Call(call), Node::Start(id));
+                self.edge(
+                    LaunchNode::Call(call),
+                    LaunchNode::Start(id),
+                    issue,
+                    Mask::All,
+                );
+                self.time(LaunchNode::Call(call), LaunchNode::Start(id));
             }
             CommandOrigin::Device { parent, .. } => {
                 let mask = if stream { Mask::All } else { Mask::Fine };
-                self.edge(Node::Enqueue(id), Node::Start(id), issue, mask);
-                self.time(Node::Enqueue(id), Node::Start(id));
-                self.edge(Node::Done(id), Node::Done(parent), Rule::Family, Mask::All);
+                self.edge(LaunchNode::Enqueue(id), LaunchNode::Start(id), issue, mask);
+                self.time(LaunchNode::Enqueue(id), LaunchNode::Start(id));
+                self.edge(
+                    LaunchNode::Done(id),
+                    LaunchNode::Done(parent),
+                    Rule::Family,
+                    Mask::All,
+                );
             }
         }
         for (thread, group) in command.threads.iter().zip(&command.groups) {
-            self.edge(Node::Start(id), Node::Enter(*thread), body, Mask::All);
             self.edge(
-                Node::Leave(*thread),
-                Node::GroupEnd(id, *group),
+                LaunchNode::Start(id),
+                LaunchNode::Enter(*thread),
+                body,
+                Mask::All,
+            );
+            self.edge(
+                LaunchNode::Leave(*thread),
+                LaunchNode::GroupEnd(id, *group),
                 end,
                 Mask::All,
             );
         }
         for group in 0..command.group_count() {
             self.edge(
-                Node::GroupEnd(id, group),
-                Node::End(id),
+                LaunchNode::GroupEnd(id, group),
+                LaunchNode::End(id),
                 Rule::GroupEnd,
                 Mask::All,
             );
         }
-        self.edge(Node::Start(id), Node::End(id), Rule::GroupEnd, Mask::All);
-        self.edge(Node::End(id), Node::Done(id), Rule::OwnEvent, Mask::All);
+        self.edge(
+            LaunchNode::Start(id),
+            LaunchNode::End(id),
+            Rule::GroupEnd,
+            Mask::All,
+        );
+        self.edge(
+            LaunchNode::End(id),
+            LaunchNode::Done(id),
+            Rule::OwnEvent,
+            Mask::All,
+        );
     }
 
     /// Chains the points of a thread.
     fn thread(&mut self, thread: ThreadId) {
         let code = self.program.thread(thread).code.iter().enumerate();
-        let points: Vec<(usize, Node, Node)> = code
+        let points: Vec<(usize, LaunchNode, LaunchNode)> = code
             .filter_map(|(at, instr)| {
-                Node::of(&instr.op).map(|(before, after)| (at, before, after))
+                LaunchNode::of(&instr.op).map(|(before, after)| (at, before, after))
             })
             .collect();
-        let mut last = Node::Enter(thread);
+        let mut last = LaunchNode::Enter(thread);
         for &(_, before, after) in &points {
             self.edge(last, before, Rule::HostOrder, Mask::All);
             if before != after {
@@ -547,7 +580,7 @@ impl GraphBuilder<'_> {
             }
             last = after;
         }
-        self.edge(last, Node::Leave(thread), Rule::HostOrder, Mask::All);
+        self.edge(last, LaunchNode::Leave(thread), Rule::HostOrder, Mask::All);
         for (at, _) in self
             .program
             .thread(thread)
@@ -557,8 +590,8 @@ impl GraphBuilder<'_> {
             .filter(|(_, i)| i.op.has(Tag::GridWait))
         {
             self.edge(
-                Node::Enter(thread),
-                Node::GridWait(thread),
+                LaunchNode::Enter(thread),
+                LaunchNode::GridWait(thread),
                 Rule::HostOrder,
                 Mask::All,
             );

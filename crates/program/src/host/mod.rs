@@ -38,9 +38,9 @@ pub use calls::{
     HostCommand, HostOp, HostProgram, HostQuery, Lane, LaneId, LaneKind, LateUse, QueryId,
     QuerySubject, Ref, RuntimeCall,
 };
-pub use graph::{LaunchEdge, LaunchGraph, Mask, Node};
+pub use graph::{LaunchEdge, LaunchGraph, LaunchNode, Mask};
 pub use lanes::{CallEffect, LaneStates, On, StartCondition};
-pub use orders::{Launches, TooManyOrders};
+pub use orders::{LaunchOrders, TooManyOrders};
 pub use partial::{PartialLaunch, UnclearEffect};
 pub use query::QueryView;
 pub use rules::{Rule, RuleSet};

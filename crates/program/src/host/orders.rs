@@ -30,34 +30,34 @@ pub struct TooManyOrders;
 
 /// The possible launches of a program.
 #[derive(Clone, Debug)]
-pub struct Launches {
+pub struct LaunchOrders {
     /// The different graphs of the orders in which everything runs.
     pub ways: Vec<LaunchGraph>,
     /// An order in which a part never runs, with the reason.
     pub stuck: Option<(LaunchGraph, StuckWait)>,
 }
 
-impl Launches {
+impl LaunchOrders {
     /// All ways to issue the calls of a program with a host part, or the ways that the program
     /// lists.
     ///
     /// # Errors
     /// If there are too many orders.
-    pub fn of(program: &Program) -> Result<Launches, TooManyOrders> {
+    pub fn of(program: &Program) -> Result<LaunchOrders, TooManyOrders> {
         let host = program.host.as_deref().expect("a host program");
         if let Some(orders) = &host.orders {
             let ways = orders
                 .iter()
                 .map(|order| LaunchGraph::untimed(program, order))
                 .collect();
-            return Ok(Launches { ways, stuck: None });
+            return Ok(LaunchOrders { ways, stuck: None });
         }
         let mut search = OrderSearch {
             program,
             by_thread: by_thread(program),
             seen: HashSet::new(),
             orders: 0,
-            found: Launches {
+            found: LaunchOrders {
                 ways: Vec::new(),
                 stuck: None,
             },
@@ -102,7 +102,7 @@ struct OrderSearch<'a> {
     /// The effects of the orders examined.
     seen: HashSet<Effect>,
     orders: usize,
-    found: Launches,
+    found: LaunchOrders,
 }
 
 impl OrderSearch<'_> {

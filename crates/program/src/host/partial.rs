@@ -19,7 +19,7 @@ use thiserror::Error;
 use super::graph::Effect;
 use super::orders::by_thread;
 use super::submission::{known, queued, submitted};
-use super::{CallId, CommandId, HandleId, HostOp, LaunchGraph, Mask, Node, TooManyOrders};
+use super::{CallId, CommandId, HandleId, HostOp, LaunchGraph, LaunchNode, Mask, TooManyOrders};
 use crate::Program;
 
 /// The limit on sequences of calls examined for one set of points.
@@ -46,7 +46,7 @@ pub struct PartialLaunch {
     /// these calls submits.
     pub graph: LaunchGraph,
     /// The points that are never reached.
-    pub never: BTreeSet<Node>,
+    pub never: BTreeSet<LaunchNode>,
 }
 
 impl PartialLaunch {
@@ -65,7 +65,10 @@ impl PartialLaunch {
     ///
     /// # Errors
     /// If the effect is unknown.
-    pub fn all(program: &Program, stops: &[Node]) -> Result<Vec<PartialLaunch>, UnclearEffect> {
+    pub fn all(
+        program: &Program,
+        stops: &[LaunchNode],
+    ) -> Result<Vec<PartialLaunch>, UnclearEffect> {
         let by_thread = by_thread(program);
         let next = vec![0; by_thread.len()];
         let seen = HashSet::new();
@@ -84,7 +87,7 @@ impl PartialLaunch {
 
 struct PartialSearch<'a> {
     program: &'a Program,
-    stops: &'a [Node],
+    stops: &'a [LaunchNode],
     by_thread: Vec<Vec<CallId>>,
     /// The number of issued calls of each thread, with their effect.
     seen: HashSet<(Vec<usize>, Effect)>,
@@ -108,7 +111,7 @@ impl PartialSearch<'_> {
             let Some(&call) = self.by_thread[t].get(next[t]) else {
                 continue;
             };
-            if never.contains(&Node::Call(call)) || !known(self.program, call, order) {
+            if never.contains(&LaunchNode::Call(call)) || !known(self.program, call, order) {
                 continue;
             }
             is_last = false;
@@ -131,7 +134,7 @@ impl PartialSearch<'_> {
                 .order
                 .iter()
                 .copied()
-                .filter(|c| !never.contains(&Node::Call(*c)))
+                .filter(|c| !never.contains(&LaunchNode::Call(*c)))
                 .collect();
             if come.len() < graph.order.len() {
                 graph = LaunchGraph::untimed(self.program, &come);
@@ -143,8 +146,8 @@ impl PartialSearch<'_> {
         }
         let host = self.program.host.as_deref().expect("a host program");
         let never = graph.never(self.stops);
-        fn held(c: &CallId, never: &BTreeSet<Node>) -> bool {
-            never.contains(&Node::Call(*c))
+        fn held(c: &CallId, never: &BTreeSet<LaunchNode>) -> bool {
+            never.contains(&LaunchNode::Call(*c))
         }
         // No run stops here if some thread can continue, or if a call comes before one that it has
         // to wait for.
@@ -158,7 +161,7 @@ impl PartialSearch<'_> {
             let mut sets = host
                 .call_ids()
                 .filter(|c| host.call(*c).op == HostOp::SetUser(h));
-            if never.contains(&Node::User(h)) && sets.any(|c| !held(&c, &never)) {
+            if never.contains(&LaunchNode::User(h)) && sets.any(|c| !held(&c, &never)) {
                 return Err(UnclearEffect::SetTwice(host.handle(h).name.clone()));
             }
         }
@@ -175,12 +178,12 @@ impl PartialSearch<'_> {
 }
 
 /// The points that wait for each other in a cycle, given the order of these pairs of calls.
-fn circular(graph: &LaunchGraph, first: &[(CallId, CallId)]) -> Vec<Node> {
+fn circular(graph: &LaunchGraph, first: &[(CallId, CallId)]) -> Vec<LaunchNode> {
     let mut timed = graph.graph.clone();
     for &(a, b) in first {
         if let (Some(&a), Some(&b)) = (
-            graph.index.get(&Node::Call(a)),
-            graph.index.get(&Node::Call(b)),
+            graph.index.get(&LaunchNode::Call(a)),
+            graph.index.get(&LaunchNode::Call(b)),
         ) {
             let edge = super::LaunchEdge {
                 rule: None,

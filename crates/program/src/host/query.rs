@@ -20,8 +20,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::touch::{self, CallTopic};
 use super::{
-    CallId, HostOp, HostProgram, HostQuery, LaunchGraph, Node, On, QueryId, QuerySubject, Ref,
-    StartCondition,
+    CallId, HostOp, HostProgram, HostQuery, LaunchGraph, LaunchNode, On, QueryId, QuerySubject,
+    Ref, StartCondition,
 };
 use crate::{Op, Program, ThreadId};
 
@@ -133,7 +133,7 @@ impl LaunchGraph {
 
     /// For each view, which operations precede the completion of its subject in memory order.
     pub fn before_views(&self, operations: &[(ThreadId, usize)], fine: bool) -> Vec<Vec<bool>> {
-        let mut known: HashMap<Node, HashSet<Node>> = HashMap::new();
+        let mut known: HashMap<LaunchNode, HashSet<LaunchNode>> = HashMap::new();
         let views = self.views();
         let mut table = vec![Vec::with_capacity(operations.len()); views.len()];
         for operation in operations {
@@ -142,7 +142,7 @@ impl LaunchGraph {
                 .entry(leaves)
                 .or_insert_with(|| self.reached(leaves, fine));
             for ((q, v), row) in views.iter().zip(&mut table) {
-                row.push(reached.contains(&Node::Query(*q, *v)));
+                row.push(reached.contains(&LaunchNode::Query(*q, *v)));
             }
         }
         table
@@ -166,7 +166,7 @@ impl LaunchGraph {
         let views = self.views();
         self.after_needs()
             .map(|after| {
-                let nodes = views.iter().map(|(q, v)| Node::Query(*q, *v));
+                let nodes = views.iter().map(|(q, v)| LaunchNode::Query(*q, *v));
                 nodes
                     .map(|node| after.iter().all(|reached| reached.contains(&node)))
                     .collect()
@@ -175,7 +175,7 @@ impl LaunchGraph {
     }
 
     /// For each view, the nodes after each of its needs.
-    fn after_needs(&self) -> impl Iterator<Item = Vec<HashSet<Node>>> + '_ {
+    fn after_needs(&self) -> impl Iterator<Item = Vec<HashSet<LaunchNode>>> + '_ {
         let views = self.asked.values().flatten();
         views.map(|view| {
             view.needs
@@ -191,14 +191,14 @@ impl LaunchGraph {
             .iter()
             .map(|o| {
                 self.reached(self.around(*o).1, true)
-                    .contains(&Node::Call(call))
+                    .contains(&LaunchNode::Call(call))
             })
             .collect()
     }
 
     /// Which operations come after a call.
     pub fn after_call(&self, call: CallId, operations: &[(ThreadId, usize)]) -> Vec<bool> {
-        let reached = self.reached(Node::Return(call), true);
+        let reached = self.reached(LaunchNode::Return(call), true);
         operations
             .iter()
             .map(|o| reached.contains(&self.around(*o).0))
@@ -235,8 +235,8 @@ impl LaunchGraph {
             .thread_ids()
             .filter(|t| host.command_of(*t).is_some())
             .filter(|t| {
-                self.never(&[Node::Leave(*t)])
-                    .contains(&Node::Query(query, view))
+                self.never(&[LaunchNode::Leave(*t)])
+                    .contains(&LaunchNode::Query(query, view))
             })
             .collect();
         (

@@ -16,7 +16,7 @@ use petgraph::visit::EdgeRef;
 
 use super::submission::never_set;
 use super::{
-    CallId, CommandId, CommandOrigin, HandleId, LaunchEdge, LaunchGraph, Mask, Node, Rule,
+    CallId, CommandId, CommandOrigin, HandleId, LaunchEdge, LaunchGraph, LaunchNode, Mask, Rule,
 };
 use crate::{Instr, Op, Program, ThreadId};
 
@@ -24,9 +24,9 @@ use crate::{Instr, Op, Program, ThreadId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitLink {
     /// The blocked point.
-    pub waits: Node,
+    pub waits: LaunchNode,
     /// The point that has to come first.
-    pub awaited: Node,
+    pub awaited: LaunchNode,
     /// The edge between them.
     pub edge: LaunchEdge,
 }
@@ -52,7 +52,7 @@ impl LaunchGraph {
                 let (a, b) = self.graph.edge_endpoints(e)?;
                 let calls = matches!(
                     (self.graph[a], self.graph[b]),
-                    (Node::Call(_), Node::Call(_))
+                    (LaunchNode::Call(_), LaunchNode::Call(_))
                 );
                 (time || edge.mask != Mask::Time || !calls).then_some(*edge)
             },
@@ -76,7 +76,7 @@ impl LaunchGraph {
     }
 }
 
-impl Node {
+impl LaunchNode {
     /// The point as text for messages.
     pub fn describe(&self, program: &Program) -> String {
         let host = program.host.as_deref().expect("a host program");
@@ -89,15 +89,15 @@ impl Node {
             )
         };
         let call = |id: CallId| {
-            Node::Call(id)
+            LaunchNode::Call(id)
                 .site(program)
                 .map_or("a call".to_string(), place)
         };
         let command = |id: CommandId| {
             let name = &host.command(id).name;
             let enqueued = match host.command(id).origin {
-                CommandOrigin::Call(c) => Node::Call(c),
-                _ => Node::Enqueue(id),
+                CommandOrigin::Call(c) => LaunchNode::Call(c),
+                _ => LaunchNode::Enqueue(id),
             };
             enqueued
                 .site(program)
@@ -106,21 +106,23 @@ impl Node {
                 })
         };
         match *self {
-            Node::Call(c) => format!("the call {}", call(c)),
-            Node::Return(c) => format!("the return from {}", call(c)),
-            Node::Enqueue(c) => format!("the call that enqueues {}", command(c)),
-            Node::Enter(t) | Node::Leave(t) => format!("thread {}", program.thread(t).name),
-            Node::GridWait(t) => {
+            LaunchNode::Call(c) => format!("the call {}", call(c)),
+            LaunchNode::Return(c) => format!("the return from {}", call(c)),
+            LaunchNode::Enqueue(c) => format!("the call that enqueues {}", command(c)),
+            LaunchNode::Enter(t) | LaunchNode::Leave(t) => {
+                format!("thread {}", program.thread(t).name)
+            }
+            LaunchNode::GridWait(t) => {
                 format!(
                     "a wait of thread {} for the kernel before its own",
                     program.thread(t).name
                 )
             }
-            Node::Start(c) => format!("the start of {}", command(c)),
-            Node::GroupEnd(c, _) | Node::End(c) => format!("the end of {}", command(c)),
-            Node::Done(c) => format!("the completion of {}", command(c)),
-            Node::User(h) => format!("the user event `{}`", host.handle(h).name),
-            Node::Query(q, _) => {
+            LaunchNode::Start(c) => format!("the start of {}", command(c)),
+            LaunchNode::GroupEnd(c, _) | LaunchNode::End(c) => format!("the end of {}", command(c)),
+            LaunchNode::Done(c) => format!("the completion of {}", command(c)),
+            LaunchNode::User(h) => format!("the user event `{}`", host.handle(h).name),
+            LaunchNode::Query(q, _) => {
                 let asks = |op: &Op| matches!(op, Op::Status { of, .. } if *of == q);
                 let asked = program
                     .instrs()
@@ -180,19 +182,19 @@ impl StuckWait {
 
 impl StuckWait {
     /// The points that are never reached.
-    pub fn nodes(&self) -> Vec<Node> {
+    pub fn nodes(&self) -> Vec<LaunchNode> {
         match self {
             StuckWait::Cycle(links) => links.iter().map(|l| l.waits).collect(),
-            StuckWait::NeverSet(h) => vec![Node::User(*h)],
+            StuckWait::NeverSet(h) => vec![LaunchNode::User(*h)],
         }
     }
 }
 
 impl LaunchGraph {
     /// The points behind these: they are never reached if these are not.
-    pub fn never(&self, nodes: &[Node]) -> BTreeSet<Node> {
-        let mut found: BTreeSet<Node> = nodes.iter().copied().collect();
-        let mut queue: Vec<Node> = nodes.to_vec();
+    pub fn never(&self, nodes: &[LaunchNode]) -> BTreeSet<LaunchNode> {
+        let mut found: BTreeSet<LaunchNode> = nodes.iter().copied().collect();
+        let mut queue: Vec<LaunchNode> = nodes.to_vec();
         while let Some(node) = queue.pop() {
             let Some(&at) = self.index.get(&node) else {
                 continue;
@@ -202,7 +204,7 @@ impl LaunchGraph {
                 // The order of calls of different threads is one of several.
                 let order = self.is_timed
                     && e.weight().mask == Mask::Time
-                    && matches!((node, next), (Node::Call(_), Node::Call(_)));
+                    && matches!((node, next), (LaunchNode::Call(_), LaunchNode::Call(_)));
                 if !order && found.insert(next) {
                     queue.push(next);
                 }
@@ -212,7 +214,7 @@ impl LaunchGraph {
     }
 
     /// The unreached points that a point waits for.
-    pub fn awaited(&self, node: Node, never: &BTreeSet<Node>) -> Vec<Node> {
+    pub fn awaited(&self, node: LaunchNode, never: &BTreeSet<LaunchNode>) -> Vec<LaunchNode> {
         let Some(&at) = self.index.get(&node) else {
             return Vec::new();
         };
@@ -220,7 +222,7 @@ impl LaunchGraph {
             .graph
             .edges_directed(at, Direction::Incoming)
             .map(|e| self.graph[e.source()]);
-        let mut all: Vec<Node> = before.filter(|n| never.contains(n)).collect();
+        let mut all: Vec<LaunchNode> = before.filter(|n| never.contains(n)).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -229,13 +231,16 @@ impl LaunchGraph {
 
 /// A shortest cycle through a node of a strongly connected component, against the direction of the
 /// edges.
-fn cycle(graph: &petgraph::Graph<Node, LaunchEdge>, component: &[NodeIndex]) -> Vec<WaitLink> {
+fn cycle(
+    graph: &petgraph::Graph<LaunchNode, LaunchEdge>,
+    component: &[NodeIndex],
+) -> Vec<WaitLink> {
     // Prefers to begin at a return that waits, because that wait is in the user's code.
     let start = *component
         .iter()
         .min_by_key(|n| match graph[**n] {
-            Node::Return(c) => (0, c.0),
-            Node::Start(c) => (1, c.0),
+            LaunchNode::Return(c) => (0, c.0),
+            LaunchNode::Start(c) => (1, c.0),
             _ => (2, 0),
         })
         .expect("a component has nodes");

@@ -13,12 +13,16 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::{
     CallId, CommandId, CommandKind, CommandOrigin, HandleId, HandleKind, HostOp, LaneKind,
-    LaunchGraph, Node, Ref,
+    LaunchGraph, LaunchNode, Ref,
 };
 use crate::Program;
 
 /// The calls that are still issued, in order, if these points are never reached.
-pub(super) fn issued(program: &Program, never: &BTreeSet<Node>, calls: &[CallId]) -> Vec<CallId> {
+pub(super) fn issued(
+    program: &Program,
+    never: &BTreeSet<LaunchNode>,
+    calls: &[CallId],
+) -> Vec<CallId> {
     let host = program.host.as_deref().expect("a host program");
     let (mut issued, mut blocked) = (Vec::new(), HashSet::new());
     for &call in calls {
@@ -26,11 +30,11 @@ pub(super) fn issued(program: &Program, never: &BTreeSet<Node>, calls: &[CallId]
         if blocked.contains(&thread) {
             continue;
         }
-        let comes = !never.contains(&Node::Call(call)) && known(program, call, &issued);
+        let comes = !never.contains(&LaunchNode::Call(call)) && known(program, call, &issued);
         if comes {
             issued.push(call);
         }
-        if !comes || never.contains(&Node::Return(call)) {
+        if !comes || never.contains(&LaunchNode::Return(call)) {
             blocked.insert(thread);
         }
     }
@@ -58,7 +62,7 @@ pub(super) fn unsubmitted(program: &Program, all: &LaunchGraph) -> Vec<CommandId
         let graph = rest.as_ref().unwrap_or(all);
         let mut waiting: Vec<CommandId> = queued(program, &calls).collect();
         let (never, come) = loop {
-            let starts: Vec<Node> = waiting.iter().map(|c| Node::Start(*c)).collect();
+            let starts: Vec<LaunchNode> = waiting.iter().map(|c| LaunchNode::Start(*c)).collect();
             let never = graph.never(&starts);
             let come = issued(program, &never, &calls);
             let submitted = submitted(program, &come);
@@ -85,7 +89,7 @@ pub(super) fn unsubmitted(program: &Program, all: &LaunchGraph) -> Vec<CommandId
 /// event.
 fn comes_about(
     program: &Program,
-    never: &BTreeSet<Node>,
+    never: &BTreeSet<LaunchNode>,
     come: &[CallId],
     order: &[CallId],
 ) -> bool {
@@ -99,7 +103,7 @@ fn comes_about(
             // The first missing call decides; the later ones are missing because of it.
             !held.insert(thread) || {
                 let last = come.iter().rev().find(|c| host.call(**c).thread == thread);
-                last.is_some_and(|last| never.contains(&Node::Return(*last)))
+                last.is_some_and(|last| never.contains(&LaunchNode::Return(*last)))
                     || !known(program, call, come)
             }
         })

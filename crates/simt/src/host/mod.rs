@@ -30,7 +30,7 @@ use super::code::Code;
 use super::thread::ThreadState;
 use program::host::{
     CallId, ChildStart, CommandId, CommandKind, CommandOrigin, HandleId, HandleKind, HostOp,
-    HostProgram, HostQuery, LaneId, LaneKind, Node, QuerySubject, Ref,
+    HostProgram, HostQuery, LaneId, LaneKind, LaunchNode, QuerySubject, Ref,
 };
 use program::{Scope, SourceLine, ThreadId};
 pub(super) use tell::{held, unmet};
@@ -524,7 +524,7 @@ fn members(code: &Code, command: CommandId, group: u32) -> impl Iterator<Item = 
 /// The line of a call, and its thread.
 fn call_site(code: &Code, call: CallId) -> (usize, SourceLine) {
     let thread = host(code).call(call).thread;
-    let at = Node::Call(call).site(&code.program);
+    let at = LaunchNode::Call(call).site(&code.program);
     (
         usize::from(thread.0),
         at.map_or(0.into(), |(_, i)| i.line.clone()),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{CommandStage, EntryContent, HostCondition, HostProgress, call_site, host};
 use crate::code::Code;
 use crate::thread::ThreadState;
-use program::host::{CommandId, CommandKind, CommandOrigin, HostOp, Node};
+use program::host::{CommandId, CommandKind, CommandOrigin, HostOp, LaunchNode};
 use program::{Op, SourceLine};
 use verdict::hang::{Goal, Site, Wait};
 
@@ -152,7 +152,7 @@ fn advancers<C: Default>(
                 found.push(site(code, t, line));
             }
             CommandOrigin::Device { thread, .. } => {
-                let at = Node::Enqueue(c).site(&code.program);
+                let at = LaunchNode::Enqueue(c).site(&code.program);
                 let line = at.map_or(0.into(), |(_, i)| i.line.clone());
                 found.push(site(code, usize::from(thread.0), line));
             }

@@ -24,7 +24,7 @@ mod warps;
 
 use super::code::Code;
 use super::thread::ThreadState;
-use super::{Launch, Result, Scheduling};
+use super::{LaunchOptions, Result, Scheduling};
 use program::{Barrier, Scope};
 use residency::Residency;
 use turns::Turns;
@@ -66,7 +66,7 @@ impl Layers {
     pub(super) fn new(
         code: &Code,
         scheduling: Scheduling,
-        launch: &Launch,
+        launch: &LaunchOptions,
     ) -> Result<Layers, String> {
         let order = match scheduling {
             Scheduling::Independent => StepOrder::Any,

@@ -18,7 +18,7 @@
 //! - OpenCL API specification, *Execution Model*: the work-groups of all ready commands form one
 //!   pool of the device, which executes them in any order.
 
-use crate::Launch;
+use crate::LaunchOptions;
 use crate::code::Code;
 use crate::thread::{ThreadState, ThreadStatus};
 use program::host::{CommandId, CommandKind};
@@ -67,7 +67,7 @@ pub(crate) fn launch(code: &Code, thread: usize) -> Option<Option<CommandId>> {
 
 impl Residency {
     /// The blocks of a program; `None` if there is room for any number.
-    pub(super) fn new(code: &Code, options: &Launch) -> Option<Residency> {
+    pub(super) fn new(code: &Code, options: &LaunchOptions) -> Option<Residency> {
         let capacity = options.capacity()?;
         let program = &code.program;
         let mut all = Residency {

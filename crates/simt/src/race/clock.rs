@@ -52,7 +52,7 @@ impl ProxyAccess {
 
 /// The events before a release half, as numbers by thread.
 #[derive(Clone, Debug, Default)]
-struct GivenUp {
+struct ReleasedEvents {
     /// For accesses of the generic proxy.
     events: Vec<u32>,
     /// For those of the async proxy: their operations are complete.
@@ -68,9 +68,9 @@ pub(super) struct VectorClock {
     /// The events before a fence of the async proxy.
     fenced: BTreeMap<AsyncFence, Vec<u32>>,
     /// The events before a release half.
-    released: BTreeMap<ReleaseHalf, GivenUp>,
+    released: BTreeMap<ReleaseHalf, ReleasedEvents>,
     /// The events before a release half that comes before an acquire half.
-    halves: BTreeMap<(ReleaseHalf, AsyncFence), GivenUp>,
+    halves: BTreeMap<(ReleaseHalf, AsyncFence), ReleasedEvents>,
     /// The events before a release half of `fence.proxy.tensormap`; empty if there is none.
     maps_released: Vec<u32>,
     /// The same before an acquire half, by its map and CTA. `None` if the map is not known.
@@ -95,8 +95,8 @@ fn raise(into: &mut Vec<u32>, other: &[u32]) {
         .for_each(|(a, &b)| *a = (*a).max(b));
 }
 
-impl GivenUp {
-    fn raise(&mut self, other: &GivenUp) {
+impl ReleasedEvents {
+    fn raise(&mut self, other: &ReleasedEvents) {
         raise(&mut self.events, &other.events);
         raise(&mut self.complete, &other.complete);
     }

@@ -40,7 +40,7 @@ pub(super) enum Requirement {
 
 /// A handover: one thread passes on everything that comes before one of its events.
 #[derive(Clone, Debug)]
-pub(super) struct Handover {
+pub(super) struct ClockHandover {
     /// The thread and instruction that hand over.
     pub(super) from: (usize, usize),
     /// The thread and instruction that take over.
@@ -133,7 +133,7 @@ pub(super) struct RunOrder<'a> {
     /// Visible writes that are not committed: location, instruction, value.
     visible: FxHashMap<WriteId, (usize, usize, i64)>,
     /// The handovers, in order; kept only for weaker requirements.
-    pub(super) links: Vec<Handover>,
+    pub(super) links: Vec<ClockHandover>,
     /// Whether a thread took over from a write that was bound early and is committed later. That
     /// handover is known too late: events may then only seem to have no order.
     pub(super) open: bool,
@@ -474,7 +474,7 @@ impl<'a> RunOrder<'a> {
         };
         if self.asked == Requirement::Communication {
             if let Some(w) = committed.filter(|w| w.thread != t) {
-                let link = Handover {
+                let link = ClockHandover {
                     from: (w.thread, w.instr),
                     to: (t, instr),
                     scopes: (w.access.scope, access.scope),
@@ -519,7 +519,7 @@ impl<'a> RunOrder<'a> {
                     continue;
                 }
                 if self.asked == Requirement::AnyScope {
-                    self.links.push(Handover {
+                    self.links.push(ClockHandover {
                         from: (head.thread, head.instr),
                         to: (t, instr),
                         scopes: (head.scope, scope),
@@ -601,7 +601,7 @@ impl<'a> RunOrder<'a> {
                 }
                 if access.acquire && self.mutual(head.thread, head.scope, t, access.scope) {
                     if self.asked == Requirement::AnyScope {
-                        self.links.push(Handover {
+                        self.links.push(ClockHandover {
                             from: (head.thread, head.instr),
                             to: (t, instr),
                             scopes: (head.scope, access.scope),

@@ -1,7 +1,7 @@
 //! Explains why two accesses race: finds the weaker requirement that would order them.
 
 use super::RacingAccesses;
-use super::order::{Handover, Requirement, RunOrder};
+use super::order::{ClockHandover, Requirement, RunOrder};
 use crate::code::Code;
 use crate::record::RunEvent;
 use program::{Proxy, Scope, ThreadId};
@@ -106,13 +106,13 @@ fn handover(
     events: &[RunEvent],
     asked: Requirement,
     found: &RacingAccesses,
-) -> Option<Handover> {
+) -> Option<ClockHandover> {
     let (true, links) = ordered(code, events, asked, found) else {
         return None;
     };
     let (a, b) = (found.first, found.second);
-    let covers = |l: &&Handover| l.clock[a.touch.thread] >= a.time;
-    let choices: [Option<&Handover>; 4] = [
+    let covers = |l: &&ClockHandover| l.clock[a.touch.thread] >= a.time;
+    let choices: [Option<&ClockHandover>; 4] = [
         links.iter().find(|l| {
             covers(l)
                 && l.to.0 == b.touch.thread
@@ -139,7 +139,7 @@ fn ordered(
     events: &[RunEvent],
     asked: Requirement,
     found: &RacingAccesses,
-) -> (bool, Vec<Handover>) {
+) -> (bool, Vec<ClockHandover>) {
     let (a, b) = (found.first, found.second);
     let mut order = RunOrder::new(code, asked);
     let mut yes = false;

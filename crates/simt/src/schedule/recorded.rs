@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Launch;
+use crate::LaunchOptions;
 
 /// One step of a recorded run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Recorded {
     pub scheduling: String,
     /// The device and the parameters of the launch.
     #[serde(default)]
-    pub launch: Launch,
+    pub launch: LaunchOptions,
     /// Whether fences and barriers were separate steps.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub patient: bool,

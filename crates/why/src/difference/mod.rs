@@ -20,7 +20,7 @@ use front::mapping::{Gap, GapTest, Mapping};
 use program::litmus::LitmusTest;
 use program::options::Setting;
 use verdict::{
-    Answer, Definedness, Fault, Finding, Outcomes, Place, Property, Relation, State, Verdict,
+    Answer, Definedness, Fault, Finding, InstrPlace, Outcomes, Property, Relation, State, Verdict,
     as_prop,
 };
 
@@ -108,7 +108,7 @@ struct UnnamedFinding {
     relation: Relation,
     rule: Option<String>,
     by: Option<String>,
-    places: Vec<Place>,
+    places: Vec<InstrPlace>,
     why: String,
 }
 
@@ -210,9 +210,9 @@ pub fn listed(names: &[String]) -> String {
 }
 
 /// Places, in full only where `said` lacks them.
-fn listed_places(places: &[Place], said: &str) -> String {
+fn listed_places(places: &[InstrPlace], said: &str) -> String {
     const SHOWN: usize = 3;
-    let text = |place: &Place| {
+    let text = |place: &InstrPlace| {
         let full = place.long();
         if said.contains(&full) {
             place.short()
@@ -314,14 +314,14 @@ fn race(
     };
     let (places, why) = match racy.fault() {
         Some(fault) => {
-            let places: Vec<Place> = fault
+            let places: Vec<InstrPlace> = fault
                 .events
                 .iter()
                 .map(|e| rule::place_of(&e.event))
                 .collect();
             let both = places
                 .iter()
-                .map(Place::long)
+                .map(InstrPlace::long)
                 .collect::<Vec<_>>()
                 .join(" and ");
             let why = if fault.race {

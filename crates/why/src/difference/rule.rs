@@ -18,7 +18,7 @@ use program::edits::{Change, Edit, EditSite, edited};
 use program::litmus::LitmusTest;
 use program::strength::{self, Order};
 use program::{LocationKind, Op, Program, Tag};
-use verdict::{Place, Remedy, Style, Verdict, Where, Witness, WitnessEvent};
+use verdict::{InstrPlace, Remedy, Style, Verdict, Where, Witness, WitnessEvent};
 
 use super::{Means, Side, listed};
 use crate::ask::Ask;
@@ -178,7 +178,7 @@ pub(super) struct Cause {
     /// The rule.
     pub rule: String,
     /// The places where it matters.
-    pub places: Vec<Place>,
+    pub places: Vec<InstrPlace>,
     /// The observation, as the end of a sentence.
     pub seen: String,
 }
@@ -275,7 +275,7 @@ impl Difference<'_> {
         if rules.is_empty() {
             return None;
         }
-        let (mut places, mut with): (Vec<Place>, Vec<String>) = Default::default();
+        let (mut places, mut with): (Vec<InstrPlace>, Vec<String>) = Default::default();
         for need in needs {
             let behind = match need.place {
                 Where::Instead => "",
@@ -285,7 +285,7 @@ impl Difference<'_> {
             push_new(&mut with, format!("`{}`{behind}", need.instead));
             push_new(
                 &mut places,
-                Place {
+                InstrPlace {
                     thread: need.thread,
                     line: need.line,
                     text: need.text,
@@ -302,7 +302,7 @@ impl Difference<'_> {
 
     /// The sequentially consistent operations that the difference rests on: without them, the
     /// models agree.
-    pub(super) fn of_sc(&self) -> Vec<Place> {
+    pub(super) fn of_sc(&self) -> Vec<InstrPlace> {
         let ways = [&WEAKER[1], &WEAKER[0]]
             .into_iter()
             .flat_map(|rule| [(rule, false), (rule, true)]);
@@ -488,14 +488,14 @@ impl Difference<'_> {
         format!("`{label}` {word}{too}")
     }
 
-    fn places(&self, knobs: &[Turned]) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::new();
+    fn places(&self, knobs: &[Turned]) -> Vec<InstrPlace> {
+        let mut places: Vec<InstrPlace> = Vec::new();
         for site in knobs.iter().flat_map(|(_, knob)| &knob.sites) {
             let place = match *site {
                 EditSite::Instr(t, i) => {
                     let thread = self.program().thread(t);
                     let instr = &thread.code[i];
-                    Place {
+                    InstrPlace {
                         thread: thread.name.clone(),
                         line: instr.line.clone(),
                         text: instr.text.clone(),
@@ -503,7 +503,7 @@ impl Difference<'_> {
                 }
                 EditSite::Thread(t) => {
                     let thread = self.program().thread(t).name.clone();
-                    Place {
+                    InstrPlace {
                         text: format!("the place of {thread}"),
                         thread,
                         line: 0.into(),
@@ -516,7 +516,7 @@ impl Difference<'_> {
                         LocationKind::Object { .. } => "which is local memory",
                     };
                     let text = format!("location `{}`, {what}", location.name);
-                    Place {
+                    InstrPlace {
                         thread: String::new(),
                         line: 0.into(),
                         text,
@@ -597,7 +597,7 @@ fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
 }
 
 /// The instructions on a cycle of program order and reads-from in an execution.
-fn cycle_of_values(witness: &Witness) -> Vec<Place> {
+fn cycle_of_values(witness: &Witness) -> Vec<InstrPlace> {
     let (order, sources) = (
         witness.drawn_as(Style::ProgramOrder),
         witness.drawn_as(Style::ReadsFrom),
@@ -631,8 +631,8 @@ fn cycle_of_values(witness: &Witness) -> Vec<Place> {
 }
 
 /// The instruction of an event.
-pub(super) fn place_of(event: &WitnessEvent) -> Place {
-    Place {
+pub(super) fn place_of(event: &WitnessEvent) -> InstrPlace {
+    InstrPlace {
         thread: event.thread_name.clone(),
         line: event.line.clone(),
         text: event.text.clone(),

@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
 
     /// Whether a test hangs although every thread runs, as far as that is decided.
     pub(crate) fn hangs(&self, test: &LitmusTest, timeout: Option<Duration>) -> bool {
-        let setting = liveness::Setting::new(test, self.model);
+        let setting = liveness::LivenessTask::new(test, self.model);
         let engine = if self.engine == Engine::Both {
             Engine::Auto
         } else {

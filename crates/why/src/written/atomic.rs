@@ -9,7 +9,7 @@ use program::writing::AtomicAccess;
 use program::{LocId, Op, Scope, Ty};
 
 use super::{Source, within};
-use crate::knobs::{Knob, Level, Spot, Written, instr, spots};
+use crate::knobs::{Knob, KnobLevel, Spot, Written, instr, spots};
 
 /// An access to memory as an expression.
 struct Accessed {
@@ -229,7 +229,7 @@ impl Source<'_> {
         let mut knobs = Vec::new();
         for accessed in self.plain() {
             let orders = [Order::Relaxed, Order::AcqRel];
-            let levels: Vec<Level> = orders
+            let levels: Vec<KnobLevel> = orders
                 .into_iter()
                 .filter_map(|order| self.atomic_level(&[&accessed], order, scope))
                 .collect();
@@ -241,10 +241,15 @@ impl Source<'_> {
     }
 
     /// A level at which accesses are atomic; `None` if the front end refuses it.
-    fn atomic_level(&self, all: &[&Accessed], order: Order, scope: Option<Scope>) -> Option<Level> {
+    fn atomic_level(
+        &self,
+        all: &[&Accessed],
+        order: Order,
+        scope: Option<Scope>,
+    ) -> Option<KnobLevel> {
         let splices = self.atomic(all, order, scope)?;
         respelled(self.test, &splices)?;
-        Some(Level::text(splices))
+        Some(KnobLevel::text(splices))
     }
 
     /// All plain accesses to a location together.

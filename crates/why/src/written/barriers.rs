@@ -8,7 +8,7 @@ use std::ops::Range;
 use program::{Scope, ThreadId};
 
 use super::Source;
-use super::gaps::Block;
+use super::gaps::BracedBlock;
 use crate::knobs::{Knob, Written};
 
 /// The number of ways to put a barrier into threads whose code differs.
@@ -29,7 +29,7 @@ impl Source<'_> {
         // At the end of a round, rather than at the start of the next one.
         let mut gaps = self.gaps();
         gaps.sort_by_key(|gap| {
-            let is_head = |b: &Block| b.is_loop && b.range.start == gap.start;
+            let is_head = |b: &BracedBlock| b.is_loop && b.range.start == gap.start;
             (
                 on_branch(&blocks, gap),
                 blocks.iter().any(is_head),
@@ -175,7 +175,7 @@ impl Source<'_> {
 }
 
 /// Whether only one side of a branch reaches a gap.
-fn on_branch(blocks: &[Block], gap: &Range<usize>) -> bool {
+fn on_branch(blocks: &[BracedBlock], gap: &Range<usize>) -> bool {
     blocks.iter().any(|b| b.is_branch && b.holds(gap))
 }
 

@@ -13,7 +13,7 @@ use program::Runtime;
 use program::host::LaneKind;
 
 use super::{Source, within};
-use crate::knobs::{Knob, Level, Spot, Written, instr, spots};
+use crate::knobs::{Knob, KnobLevel, Spot, Written, instr, spots};
 
 /// The name of an event that a test does not have.
 const EVENT: &str = "ordered";
@@ -126,7 +126,7 @@ impl Source<'_> {
         Some(Knob::written_so(
             Written::Call,
             &spots,
-            vec![Level::text(splices)],
+            vec![KnobLevel::text(splices)],
         ))
     }
 

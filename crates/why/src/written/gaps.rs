@@ -10,13 +10,13 @@ use super::Source;
 use crate::knobs::{Knob, Spot, Written, instr, spots};
 
 /// A part of the code between braces.
-pub(super) struct Block {
+pub(super) struct BracedBlock {
     pub(super) range: Range<usize>,
     pub(super) is_loop: bool,
     pub(super) is_branch: bool,
 }
 
-impl Block {
+impl BracedBlock {
     pub(super) fn holds(&self, gap: &Range<usize>) -> bool {
         self.range.start <= gap.start && gap.end <= self.range.end
     }
@@ -31,7 +31,7 @@ impl Source<'_> {
         let mut gaps = self.ends();
         // Between the first and the last access of some thread.
         gaps.retain(|gap| {
-            let loops: Vec<&Block> = blocks
+            let loops: Vec<&BracedBlock> = blocks
                 .iter()
                 .filter(|b| b.is_loop && b.holds(gap))
                 .collect();
@@ -43,7 +43,13 @@ impl Source<'_> {
     }
 
     /// Whether an access comes before a gap in these loops, or behind it.
-    fn has_access(&self, all: &[Spot], loops: &[&Block], gap: &Range<usize>, behind: bool) -> bool {
+    fn has_access(
+        &self,
+        all: &[Spot],
+        loops: &[&BracedBlock],
+        gap: &Range<usize>,
+        behind: bool,
+    ) -> bool {
         all.iter().any(|spot| {
             let instr = instr(&self.test.program, *spot);
             let span = instr.span.range();
@@ -103,7 +109,7 @@ impl Source<'_> {
     }
 
     /// The blocks of the code that are bodies.
-    pub(super) fn blocks(&self) -> Vec<Block> {
+    pub(super) fn blocks(&self) -> Vec<BracedBlock> {
         if self.is_assembly() {
             return self.blocks_of_branches();
         }
@@ -120,7 +126,7 @@ impl Source<'_> {
                             .map_or("", |paren| self.before(paren, 1)),
                         word => word,
                     };
-                    blocks.push(Block {
+                    blocks.push(BracedBlock {
                         range: self.tokens[first].end..self.tokens[at].start,
                         is_loop: matches!(head, "for" | "while" | "do"),
                         is_branch: matches!(head, "if" | "else" | "switch"),
@@ -133,9 +139,9 @@ impl Source<'_> {
     }
 
     /// The blocks of assembly: loops, and the code behind a branch forward, up to its target.
-    fn blocks_of_branches(&self) -> Vec<Block> {
+    fn blocks_of_branches(&self) -> Vec<BracedBlock> {
         let program = &self.test.program;
-        let mut blocks: Vec<Block> = Vec::new();
+        let mut blocks: Vec<BracedBlock> = Vec::new();
         for (t, at, branch) in program.instrs() {
             let Some(to) = branch.op.target() else {
                 continue;
@@ -150,7 +156,7 @@ impl Source<'_> {
                 None => here.end..usize::MAX,
             };
             if !blocks.iter().any(|old| old.range == range) {
-                blocks.push(Block {
+                blocks.push(BracedBlock {
                     range,
                     is_loop,
                     is_branch: !is_loop,

@@ -23,7 +23,7 @@ enum SequenceSide {
 
 /// A sequence node with its two operands.
 #[derive(Clone, Copy)]
-pub(super) struct Sequence {
+pub(super) struct SequenceNode {
     pub(super) seq: NodeId,
     pub(super) a: NodeId,
     pub(super) b: NodeId,
@@ -90,11 +90,11 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     pub(super) fn sequence(
         &mut self,
         gates: &mut Gates,
-        sequence: Sequence,
+        sequence: SequenceNode,
         i: usize,
         j: usize,
     ) -> Lit {
-        let Sequence { seq, a, b } = sequence;
+        let SequenceNode { seq, a, b } = sequence;
         let (first, second) = (self.value(a), self.value(b));
         let (first, second) = (first.rel(), second.rel());
         let mut middle: Vec<usize> = first
@@ -159,12 +159,12 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
     fn along(
         &mut self,
         gates: &mut Gates,
-        sequence: Sequence,
+        sequence: SequenceNode,
         side: SequenceSide,
         outer: usize,
         end: usize,
     ) -> Lit {
-        let Sequence { seq, a, b } = sequence;
+        let SequenceNode { seq, a, b } = sequence;
         // Follows `inner` from the outer event to one that is known or has none, then builds the
         // cells on the way back.
         let mut way = vec![outer];

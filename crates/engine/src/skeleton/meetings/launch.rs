@@ -14,7 +14,7 @@ use crate::skeleton::graph::{EdgeKind, EdgeLists};
 use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolling::unrolled::Unrolling;
 use cat::rel::EventId;
-use program::host::{LaunchGraph, Launches};
+use program::host::{LaunchGraph, LaunchOrders};
 use program::{Program, ThreadId};
 use verdict::Reason;
 
@@ -42,7 +42,7 @@ pub(crate) fn edges(
     if program.host.is_none() {
         return Ok(result);
     }
-    let launches = Launches::of(program).map_err(|e| Reason::Calls(e.to_string()))?;
+    let launches = LaunchOrders::of(program).map_err(|e| Reason::Calls(e.to_string()))?;
     if launches.ways.is_empty() {
         let why = launches
             .stuck
@@ -122,7 +122,7 @@ pub(crate) fn edges(
 
 /// A table for each possible order of the calls.
 fn tables(
-    launches: &Launches,
+    launches: &LaunchOrders,
     deadline: Option<Instant>,
     of: &dyn Fn(&LaunchGraph) -> Vec<Vec<bool>>,
 ) -> Result<Vec<Table>, Reason> {

@@ -11,7 +11,7 @@ use program::host::QueryId;
 use program::{Scope, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
-use verdict::{Place, Reason};
+use verdict::{InstrPlace, Reason};
 
 /// Instructions of threads.
 pub(crate) type Instructions = FxHashSet<(ThreadId, usize)>;
@@ -207,7 +207,7 @@ pub(crate) struct Unrolling {
     /// The place where a thread waits for lanes that may not arrive.
     pub(crate) apart: Option<Reason>,
     /// The condition that a thread waits for lanes that do not arrive, with its place.
-    pub(crate) unmet: Vec<(Cond, Place)>,
+    pub(crate) unmet: Vec<(Cond, InstrPlace)>,
 }
 
 impl Unrolling {

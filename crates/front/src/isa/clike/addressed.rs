@@ -8,11 +8,11 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::Unit;
+use super::ClikeCode;
 use super::ast::{Base, Expr, ExprKind, Stmt, StmtKind};
 
 /// The names of the variables with addresses that a thread's code takes.
-pub(super) fn addressed(unit: &Unit) -> HashSet<&str> {
+pub(super) fn addressed(unit: &ClikeCode) -> HashSet<&str> {
     let text = unit.text.as_str();
     let mut found = HashSet::new();
     let mut add = |range: &Range<usize>| {

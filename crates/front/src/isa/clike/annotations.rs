@@ -13,7 +13,7 @@
 //! - Reads of memory in an annotation are accesses of the program.
 
 use super::ast::{Expr as Tree, ExprKind};
-use super::calls::{Does, In, Role, Row};
+use super::calls::{Does, FunctionRow, In, Role};
 use super::lower::Lowering;
 use super::types::{Type, Value, folded};
 use program::{BinOp, Expr, Init, Op, RegId, Ty};
@@ -77,7 +77,7 @@ const OF_PROOFS: &[&str] = &[
 ];
 
 /// The assertion of C, which stops a program where it does not hold.
-static ASSERTION: Row = Row {
+static ASSERTION: FunctionRow = FunctionRow {
     name: "__assert",
     dialects: In::Both,
     does: Does::Abort,

@@ -80,7 +80,7 @@ pub(super) enum Role {
 
 /// A computation on the bits of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bits {
+pub(super) enum BitOp {
     Absolute,
     Ones,
     LeadingZeros,
@@ -121,7 +121,7 @@ pub(super) enum Does {
     /// Computes with the operands, after converting them to the type, if there is one.
     Computes(Computed, Option<Ty>),
     /// Computes with the bits of a value: in the given type, or else in the type of the value.
-    Bits(Bits, Option<Ty>),
+    Bits(BitOp, Option<Ty>),
     /// A plain read of memory that no thread writes.
     ReadOnly,
     /// No effect on memory: wakes waiting threads, or sleeps.
@@ -145,7 +145,7 @@ pub(super) enum Does {
 }
 
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct FunctionRow {
     pub(super) name: &'static str,
     pub(super) dialects: In,
     pub(super) does: Does,
@@ -165,8 +165,8 @@ pub(super) fn legal(does: Does) -> &'static [Order] {
     }
 }
 
-const fn row(name: &'static str, dialects: In, does: Does, args: &'static [Role]) -> Row {
-    Row {
+const fn row(name: &'static str, dialects: In, does: Does, args: &'static [Role]) -> FunctionRow {
+    FunctionRow {
         name,
         dialects,
         does,
@@ -176,32 +176,32 @@ const fn row(name: &'static str, dialects: In, does: Does, args: &'static [Role]
     }
 }
 
-const fn collective(name: &'static str, handed: Handed, group: Scope) -> Row {
+const fn collective(name: &'static str, handed: Handed, group: Scope) -> FunctionRow {
     row(name, In::OpenCl, Does::Hand(handed, group), ONE)
 }
 
 /// An integer function of OpenCL C.
-const fn integer(name: &'static str, does: Computed, args: &'static [Role]) -> Row {
+const fn integer(name: &'static str, does: Computed, args: &'static [Role]) -> FunctionRow {
     row(name, In::OpenCl, Does::Computes(does, None), args)
 }
 
-const fn builtin(name: &'static str, does: Does, args: &'static [Role]) -> Row {
-    Row {
+const fn builtin(name: &'static str, does: Does, args: &'static [Role]) -> FunctionRow {
+    FunctionRow {
         words: Some(&GNU),
         ..row(name, In::Builtin, does, args)
     }
 }
 
-const fn legacy(name: &'static str, does: Does, args: &'static [Role]) -> Row {
-    Row {
+const fn legacy(name: &'static str, does: Does, args: &'static [Role]) -> FunctionRow {
+    FunctionRow {
         fixed: Some((Order::Relaxed, Scope::Cta)),
         ..row(name, In::OpenCl, does, args)
     }
 }
 
-const fn mem_fence(name: &'static str, order: Order) -> Row {
+const fn mem_fence(name: &'static str, order: Order) -> FunctionRow {
     let does = Does::Fence(Some(order));
-    Row {
+    FunctionRow {
         fixed: Some((order, Scope::Cta)),
         ..row(name, In::OpenCl, does, &[Role::Flags])
     }
@@ -256,7 +256,7 @@ pub(super) const ONE: &[Role] = &[Role::Val];
 pub(super) const TWO: &[Role] = &[Role::Operand, Role::Operand];
 pub(super) const THREE: &[Role] = &[Role::Operand, Role::Operand, Role::Operand];
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[FunctionRow] = &[
     row("atomic_load", In::Both, Does::Load, LOAD),
     row("atomic_load_explicit", In::Both, Does::Load, LOAD_X),
     row("atomic_store", In::Both, Does::Store, STORE),
@@ -482,13 +482,18 @@ pub(super) const ROWS: &[Row] = &[
     row("atomic_flag_clear_explicit", In::Both, Does::Clear, LOAD_X),
     row("min", In::OpenCl, Does::Smaller, PAIR),
     row("max", In::OpenCl, Does::Larger, PAIR),
-    row("abs", In::OpenCl, Does::Bits(Bits::Absolute, None), ONE),
-    row("popcount", In::OpenCl, Does::Bits(Bits::Ones, None), ONE),
-    row("clz", In::OpenCl, Does::Bits(Bits::LeadingZeros, None), ONE),
+    row("abs", In::OpenCl, Does::Bits(BitOp::Absolute, None), ONE),
+    row("popcount", In::OpenCl, Does::Bits(BitOp::Ones, None), ONE),
+    row(
+        "clz",
+        In::OpenCl,
+        Does::Bits(BitOp::LeadingZeros, None),
+        ONE,
+    ),
     row(
         "ctz",
         In::OpenCl,
-        Does::Bits(Bits::TrailingZeros, None),
+        Does::Bits(BitOp::TrailingZeros, None),
         ONE,
     ),
     integer("clamp", Computed::Clamp, THREE),
@@ -503,17 +508,22 @@ pub(super) const ROWS: &[Row] = &[
     integer("mul24", Computed::Low, TWO),
     integer("mad24", Computed::LowAnd, THREE),
     integer("bitselect", Computed::BitSelect, THREE),
-    row("abs", In::C, Does::Bits(Bits::Absolute, Some(Ty::S32)), ONE),
+    row(
+        "abs",
+        In::C,
+        Does::Bits(BitOp::Absolute, Some(Ty::S32)),
+        ONE,
+    ),
     row(
         "labs",
         In::C,
-        Does::Bits(Bits::Absolute, Some(Ty::WORD)),
+        Does::Bits(BitOp::Absolute, Some(Ty::WORD)),
         ONE,
     ),
     row(
         "llabs",
         In::C,
-        Does::Bits(Bits::Absolute, Some(Ty::WORD)),
+        Does::Bits(BitOp::Absolute, Some(Ty::WORD)),
         ONE,
     ),
     row("thrd_yield", In::C, Does::Nothing, &[]),
@@ -545,32 +555,32 @@ pub(super) const ROWS: &[Row] = &[
     legacy("atom_cmpxchg", Does::CompareAndSwap, OLD_CAS),
     builtin(
         "__builtin_popcount",
-        Does::Bits(Bits::Ones, Some(Ty::U32)),
+        Does::Bits(BitOp::Ones, Some(Ty::U32)),
         ONE,
     ),
     builtin(
         "__builtin_popcountl",
-        Does::Bits(Bits::Ones, Some(Ty::U64)),
+        Does::Bits(BitOp::Ones, Some(Ty::U64)),
         ONE,
     ),
     builtin(
         "__builtin_popcountll",
-        Does::Bits(Bits::Ones, Some(Ty::U64)),
+        Does::Bits(BitOp::Ones, Some(Ty::U64)),
         ONE,
     ),
     builtin(
         "__builtin_ffs",
-        Does::Bits(Bits::FirstOne, Some(Ty::S32)),
+        Does::Bits(BitOp::FirstOne, Some(Ty::S32)),
         ONE,
     ),
     builtin(
         "__builtin_ffsl",
-        Does::Bits(Bits::FirstOne, Some(Ty::WORD)),
+        Does::Bits(BitOp::FirstOne, Some(Ty::WORD)),
         ONE,
     ),
     builtin(
         "__builtin_ffsll",
-        Does::Bits(Bits::FirstOne, Some(Ty::WORD)),
+        Does::Bits(BitOp::FirstOne, Some(Ty::WORD)),
         ONE,
     ),
     builtin("__atomic_load_n", Does::Load, &[Role::Addr, Role::Order]),
@@ -606,7 +616,7 @@ pub(super) const ROWS: &[Row] = &[
     builtin("__atomic_thread_fence", Does::Fence(None), &[Role::Order]),
 ];
 
-impl Row {
+impl FunctionRow {
     /// The words for orders in calls of this function.
     pub(super) fn orders(&self, language: &Language) -> &'static [(&'static str, Order)] {
         self.words.map_or(language.row().orders, |w| w.orders)

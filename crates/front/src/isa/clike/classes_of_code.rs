@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::ast::{Declaration, Expr as Tree, Initial, StructSyntax};
-use super::lower::{CONSTRUCTOR, ClassOfCode, Ending, Known, Lowering};
+use super::lower::{CONSTRUCTOR, ClassOfCode, Known, Lowering, ScopedObject};
 use super::place::{Place, shifted};
 use super::scope::{Binding, Instance};
 use super::templates::TemplateArgument;
@@ -773,7 +773,7 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn ends_with_block(&mut self, at: &Expr, of: &Qualified) {
         if self.method_of_type(&of.ty, DESTRUCTOR).is_some() {
             let depth = self.scopes.depth();
-            self.endings.push(Ending {
+            self.endings.push(ScopedObject {
                 depth,
                 at: at.clone(),
                 of: of.clone(),
@@ -785,7 +785,7 @@ impl<'a> Lowering<'a, '_> {
     /// end here.
     pub(super) fn end_objects(&mut self, depth: usize, over: bool, range: &Range<usize>) {
         let ending = self.endings.iter().rev();
-        let all: Vec<Ending> = ending.take_while(|e| e.depth >= depth).cloned().collect();
+        let all: Vec<ScopedObject> = ending.take_while(|e| e.depth >= depth).cloned().collect();
         for ending in &all {
             let known = self.method_of_type(&ending.of.ty, DESTRUCTOR).cloned();
             let own = Qualified {

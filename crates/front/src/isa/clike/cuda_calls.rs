@@ -12,7 +12,9 @@
 //!   weak accesses.
 //! - Clang, *Language Extensions*, *Scoped Atomic Builtins*.
 
-use super::calls::{Bits, Does, GNU_ORDERS, In, ONE, PAIR, Role, Row, THREE, TWO, Vocabulary};
+use super::calls::{
+    BitOp, Does, FunctionRow, GNU_ORDERS, In, ONE, PAIR, Role, THREE, TWO, Vocabulary,
+};
 use super::groups::Vote;
 use super::integer::{Computed, PartOp};
 use super::lanes::Handed;
@@ -20,8 +22,8 @@ use crate::isa::ptx::ShuffleMode;
 use program::words::Order;
 use program::{BinOp, CmpOp, Scope, Ty};
 
-const fn row(name: &'static str, does: Does, args: &'static [Role]) -> Row {
-    Row {
+const fn row(name: &'static str, does: Does, args: &'static [Role]) -> FunctionRow {
+    FunctionRow {
         name,
         dialects: In::Cuda,
         does,
@@ -36,38 +38,43 @@ const fn hand(handed: Handed) -> Does {
 }
 
 /// An integer function of CUDA's math library.
-const fn integer(name: &'static str, does: Computed, ty: Ty, args: &'static [Role]) -> Row {
+const fn integer(name: &'static str, does: Computed, ty: Ty, args: &'static [Role]) -> FunctionRow {
     row(name, Does::Computes(does, Some(ty)), args)
 }
 
-const fn parts(name: &'static str, does: PartOp, width: u8) -> Row {
+const fn parts(name: &'static str, does: PartOp, width: u8) -> FunctionRow {
     integer(name, Computed::Parts(does, width), Ty::U32, TWO)
 }
 
-const fn nv(name: &'static str, does: Does, args: &'static [Role]) -> Row {
-    Row {
+const fn nv(name: &'static str, does: Does, args: &'static [Role]) -> FunctionRow {
+    FunctionRow {
         words: Some(&NV),
         ..row(name, does, args)
     }
 }
 
-const fn scoped(name: &'static str, does: Does, args: &'static [Role]) -> Row {
-    Row {
+const fn scoped(name: &'static str, does: Does, args: &'static [Role]) -> FunctionRow {
+    FunctionRow {
         words: Some(&CLANG),
         ..row(name, does, args)
     }
 }
 
-const fn legacy(name: &'static str, scope: Scope, does: Does, args: &'static [Role]) -> Row {
-    Row {
+const fn legacy(
+    name: &'static str,
+    scope: Scope,
+    does: Does,
+    args: &'static [Role],
+) -> FunctionRow {
+    FunctionRow {
         fixed: Some((Order::Relaxed, scope)),
         ..row(name, does, args)
     }
 }
 
-const fn fence(name: &'static str, scope: Scope) -> Row {
+const fn fence(name: &'static str, scope: Scope) -> FunctionRow {
     let order = Order::SeqCst;
-    Row {
+    FunctionRow {
         fixed: Some((order, scope)),
         ..row(name, Does::Fence(Some(order)), &[])
     }
@@ -126,7 +133,7 @@ const CLANG: Vocabulary = Vocabulary {
 use Does::{CompareAndSwap, CompareExchange, Exchange, Fetch, FetchNew};
 
 /// Methods of an atomic reference.
-pub(super) const METHODS: &[Row] = &[
+pub(super) const METHODS: &[FunctionRow] = &[
     row("load", Does::Load, &[Role::Order]),
     row("store", Does::Store, VALUE),
     row("exchange", Exchange, VALUE),
@@ -149,7 +156,7 @@ pub(super) const METHODS: &[Row] = &[
 ];
 
 /// Methods of an atomic flag.
-pub(super) const FLAG_METHODS: &[Row] = &[
+pub(super) const FLAG_METHODS: &[FunctionRow] = &[
     row("test", Does::Load, &[Role::Order]),
     row("test_and_set", Does::TestAndSet, &[Role::Order]),
     row("clear", Does::Clear, &[Role::Order]),
@@ -159,7 +166,7 @@ pub(super) const FLAG_METHODS: &[Row] = &[
 ];
 
 /// Free functions.
-pub(super) const FUNCTIONS: &[Row] = &[
+pub(super) const FUNCTIONS: &[FunctionRow] = &[
     row(
         "atomic_thread_fence",
         Does::Fence(None),
@@ -269,21 +276,21 @@ pub(super) const FUNCTIONS: &[Row] = &[
     row("__stwt", Does::Write, LEGACY),
     row("min", Does::Smaller, PAIR),
     row("max", Does::Larger, PAIR),
-    row("abs", Does::Bits(Bits::Absolute, None), ONE),
-    row("labs", Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
-    row("llabs", Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
-    row("__popc", Does::Bits(Bits::Ones, Some(Ty::U32)), ONE),
-    row("__popcll", Does::Bits(Bits::Ones, Some(Ty::U64)), ONE),
-    row("__clz", Does::Bits(Bits::LeadingZeros, Some(Ty::S32)), ONE),
+    row("abs", Does::Bits(BitOp::Absolute, None), ONE),
+    row("labs", Does::Bits(BitOp::Absolute, Some(Ty::WORD)), ONE),
+    row("llabs", Does::Bits(BitOp::Absolute, Some(Ty::WORD)), ONE),
+    row("__popc", Does::Bits(BitOp::Ones, Some(Ty::U32)), ONE),
+    row("__popcll", Does::Bits(BitOp::Ones, Some(Ty::U64)), ONE),
+    row("__clz", Does::Bits(BitOp::LeadingZeros, Some(Ty::S32)), ONE),
     row(
         "__clzll",
-        Does::Bits(Bits::LeadingZeros, Some(Ty::WORD)),
+        Does::Bits(BitOp::LeadingZeros, Some(Ty::WORD)),
         ONE,
     ),
-    row("__ffs", Does::Bits(Bits::FirstOne, Some(Ty::S32)), ONE),
-    row("__ffsll", Does::Bits(Bits::FirstOne, Some(Ty::WORD)), ONE),
-    row("__brev", Does::Bits(Bits::Reversed, Some(Ty::U32)), ONE),
-    row("__brevll", Does::Bits(Bits::Reversed, Some(Ty::U64)), ONE),
+    row("__ffs", Does::Bits(BitOp::FirstOne, Some(Ty::S32)), ONE),
+    row("__ffsll", Does::Bits(BitOp::FirstOne, Some(Ty::WORD)), ONE),
+    row("__brev", Does::Bits(BitOp::Reversed, Some(Ty::U32)), ONE),
+    row("__brevll", Does::Bits(BitOp::Reversed, Some(Ty::U64)), ONE),
     integer("umin", Computed::Min, Ty::U32, TWO),
     integer("umax", Computed::Max, Ty::U32, TWO),
     integer("llmin", Computed::Min, Ty::WORD, TWO),

@@ -905,7 +905,7 @@ impl Lowering<'_, '_> {
             _ => {}
         }
         let language = self.env.language;
-        let here = |r: &&super::calls::Row| language.functions.contains(&r.dialects);
+        let here = |r: &&super::calls::FunctionRow| language.functions.contains(&r.dialects);
         let rows = || ROWS.iter().chain(FUNCTIONS);
         let plain = if language.cpp { bare(word) } else { word };
         match rows().filter(here).find(|r| r.name == plain) {

@@ -7,7 +7,7 @@ use std::iter;
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
-use super::calls::{Bits, Does, In, Role, Row, legal};
+use super::calls::{BitOp, Does, FunctionRow, In, Role, legal};
 use super::floats;
 use super::groups::{SUB_GROUP_BARRIER, WORK_GROUP_BARRIER};
 use super::lower::Lowering;
@@ -33,13 +33,13 @@ enum Expected {
 
 /// The order, the scope and the type of an atomic operation.
 #[derive(Clone, Copy)]
-struct AtomicAccess {
+struct AtomicQualifiers {
     order: Order,
     scope: Option<Scope>,
     ty: Ty,
 }
 
-impl AtomicAccess {
+impl AtomicQualifiers {
     /// An access with an order: a whole operation, or half of a read-modify-write.
     fn with(self, order: Tag, is_half: bool) -> Access {
         let mut tags = Tags::of(&[Tag::Atomic, order]);
@@ -102,7 +102,7 @@ impl Lowering<'_, '_> {
     /// Lowers a call. For a method, `atomic` is the atomic object.
     pub(super) fn function(
         &mut self,
-        row: &'static Row,
+        row: &'static FunctionRow,
         tree: &Tree,
         given: &[Tree],
         atomic: Option<Atomic>,
@@ -152,7 +152,13 @@ impl Lowering<'_, '_> {
     }
 
     /// Evaluates one argument. `None`: this function reported an error.
-    fn argument(&mut self, row: &Row, role: Role, tree: &Tree, args: &mut Args) -> Option<()> {
+    fn argument(
+        &mut self,
+        row: &FunctionRow,
+        role: Role,
+        tree: &Tree,
+        args: &mut Args,
+    ) -> Option<()> {
         match role {
             Role::Addr => {
                 let pointer = self.eval(tree);
@@ -236,7 +242,7 @@ impl Lowering<'_, '_> {
         Some(())
     }
 
-    fn order(&mut self, row: &Row, tree: &Tree) -> Option<Order> {
+    fn order(&mut self, row: &FunctionRow, tree: &Tree) -> Option<Order> {
         self.word(&tree.range, "order", row.orders(self.env.language))
     }
 
@@ -320,7 +326,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn expected(&mut self, row: &Row, tree: &Tree) -> Option<Expected> {
+    fn expected(&mut self, row: &FunctionRow, tree: &Tree) -> Option<Expected> {
         // Builtins of compilers take a pointer.
         if self.env.language.cpp && row.words.is_none() {
             // The argument is a reference.
@@ -344,7 +350,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The scope of an operation: from its name, from an argument, or the language's default.
-    fn scope(&self, row: &Row, args: &Args) -> Option<Scope> {
+    fn scope(&self, row: &FunctionRow, args: &Args) -> Option<Scope> {
         self.env
             .language
             .scope
@@ -352,7 +358,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Carries out a function of the table.
-    fn act(&mut self, row: &Row, tree: &Tree, args: Args) -> Option<Value> {
+    fn act(&mut self, row: &FunctionRow, tree: &Tree, args: Args) -> Option<Value> {
         match row.does {
             Does::Fence(fixed) => self.fence(row, tree, fixed, &args)?,
             Does::Barrier(domain) => self.barrier(domain, &args),
@@ -393,13 +399,13 @@ impl Lowering<'_, '_> {
     }
 
     /// Carries out a function on the memory that its first argument points to.
-    fn access_memory(&mut self, row: &Row, tree: &Tree, mut args: Args) -> Option<Value> {
+    fn access_memory(&mut self, row: &FunctionRow, tree: &Tree, mut args: Args) -> Option<Value> {
         let (addr, of) = args.addr.take()?;
         let ty = self.accessed_word(row, tree, &addr, &of)?;
         let named = row.fixed.map(|f| f.0).or(args.order);
         let order = self.effective(named.unwrap_or(Order::SeqCst));
         let scope = self.scope(row, &args);
-        let atomic = AtomicAccess { order, scope, ty };
+        let atomic = AtomicQualifiers { order, scope, ty };
         let float = match of.ty {
             Type::Float(format) => Some((format, self.atomic_float(row, tree, format)?)),
             _ => None,
@@ -465,7 +471,13 @@ impl Lowering<'_, '_> {
     }
 
     /// The type of the word that a function accesses. Reports memory on which it cannot act.
-    fn accessed_word(&mut self, row: &Row, tree: &Tree, addr: &Expr, of: &Qualified) -> Option<Ty> {
+    fn accessed_word(
+        &mut self,
+        row: &FunctionRow,
+        tree: &Tree,
+        addr: &Expr,
+        of: &Qualified,
+    ) -> Option<Ty> {
         let Some(ty) = of.word() else {
             let message = format!("a `{}` is not an integer", of.ty.name());
             self.error("wrong-operand", &tree.range, message, |d| {
@@ -496,7 +508,7 @@ impl Lowering<'_, '_> {
         Some(ty)
     }
 
-    fn atomic_load(&mut self, addr: Expr, atomic: AtomicAccess) -> RegId {
+    fn atomic_load(&mut self, addr: Expr, atomic: AtomicQualifiers) -> RegId {
         let dst = self.temporary(atomic.ty);
         let access = atomic.with(atomic.order.of_read(), false);
         self.push(Op::Load { dst, addr, access });
@@ -504,7 +516,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Loads until the value differs from a given one.
-    fn wait_while_equal(&mut self, addr: Expr, atomic: AtomicAccess, value: Expr) {
+    fn wait_while_equal(&mut self, addr: Expr, atomic: AtomicQualifiers, value: Expr) {
         let head = self.code.len();
         let read = Expr::Reg(self.atomic_load(addr, atomic));
         let cond = Expr::Cmp(CmpOp::Eq, atomic.ty, read.into(), value.into());
@@ -521,7 +533,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Adds a read-modify-write; returns the register of the value that it reads.
-    fn read_modify_write(&mut self, addr: Expr, update: Update, atomic: AtomicAccess) -> RegId {
+    fn read_modify_write(&mut self, addr: Expr, update: Update, atomic: AtomicQualifiers) -> RegId {
         let dst = self.temporary(atomic.ty);
         self.push(Op::Rmw {
             dst: Some(dst),
@@ -535,7 +547,7 @@ impl Lowering<'_, '_> {
 
     /// Reports an atomic function of CUDA on memory of the thread alone: it is for global and
     /// shared memory (CUDA C++ Programming Guide, *Atomic Functions*).
-    fn beyond_the_thread(&mut self, row: &Row, tree: &Tree, addr: &Expr) -> Option<()> {
+    fn beyond_the_thread(&mut self, row: &FunctionRow, tree: &Tree, addr: &Expr) -> Option<()> {
         let named = row.dialects == In::Cuda && row.fixed.is_some();
         let space = addr.base().map(|loc| self.symbols.object(loc).1.space);
         if !named || space != Some(Space::Local) {
@@ -550,7 +562,7 @@ impl Lowering<'_, '_> {
 
     /// The addition of an atomic operation on a number of floating point; reports operations that
     /// integers alone have.
-    fn atomic_float(&mut self, row: &Row, tree: &Tree, format: Format) -> Option<FloatOp> {
+    fn atomic_float(&mut self, row: &FunctionRow, tree: &Tree, format: Format) -> Option<FloatOp> {
         let integer = match row.does {
             Does::Fetch(op) | Does::FetchNew(op) => op != BinOp::Add,
             Does::Step(_) | Does::CompareAndSwap | Does::TestAndSet | Does::Clear => true,
@@ -572,7 +584,7 @@ impl Lowering<'_, '_> {
     /// 7.17.7.5; ISO C++, atomics.types.pointer).
     fn operand(
         &mut self,
-        row: &Row,
+        row: &FunctionRow,
         tree: &Tree,
         op: BinOp,
         of: &Type,
@@ -610,9 +622,9 @@ impl Lowering<'_, '_> {
     /// Computes with the bits of a value, in the given type or in the value's own.
     fn bits(
         &mut self,
-        row: &Row,
+        row: &FunctionRow,
         tree: &Tree,
-        bits: Bits,
+        bits: BitOp,
         of: Option<Ty>,
         value: Value,
     ) -> Option<Value> {
@@ -634,7 +646,7 @@ impl Lowering<'_, '_> {
             }
             return None;
         };
-        if bits == Bits::Absolute && of.is_none() && !own.signed && self.env.language.cpp {
+        if bits == BitOp::Absolute && of.is_none() && !own.signed && self.env.language.cpp {
             self.error(
                 "wrong-operand",
                 &tree.range,
@@ -649,7 +661,7 @@ impl Lowering<'_, '_> {
         let ty = of.unwrap_or(own);
         let first = value.fit(ty);
         let stages = match bits {
-            Bits::Absolute => {
+            BitOp::Absolute => {
                 let result = if opencl { unsigned(ty) } else { ty };
                 let value = if ty.signed {
                     absolute(ty, first)
@@ -658,11 +670,11 @@ impl Lowering<'_, '_> {
                 };
                 return Some(Value::of(Value::of(value, ty).fit(result), result));
             }
-            Bits::Ones => count_ones(),
-            Bits::LeadingZeros => count_zeros(),
-            Bits::TrailingZeros => trailing_zeros(),
-            Bits::FirstOne => first_one(),
-            Bits::Reversed => reverse(ty),
+            BitOp::Ones => count_ones(),
+            BitOp::LeadingZeros => count_zeros(),
+            BitOp::TrailingZeros => trailing_zeros(),
+            BitOp::FirstOne => first_one(),
+            BitOp::Reversed => reverse(ty),
         };
         let word = unsigned(ty);
         let dst = self.temporary(word);
@@ -673,7 +685,7 @@ impl Lowering<'_, '_> {
             self.push(Op::Assign { dst, value });
         }
         let result = match bits {
-            Bits::Reversed => word,
+            BitOp::Reversed => word,
             _ if opencl => ty,
             _ => Ty::S32,
         };
@@ -683,7 +695,7 @@ impl Lowering<'_, '_> {
 
     /// Reports a cache hint on memory outside the global space. These hints apply to global memory
     /// only.
-    fn in_global(&mut self, row: &Row, tree: &Tree, addr: &Expr) -> Option<()> {
+    fn in_global(&mut self, row: &FunctionRow, tree: &Tree, addr: &Expr) -> Option<()> {
         let Some(loc) = addr.base().filter(|_| row.dialects == In::Cuda) else {
             return Some(());
         };
@@ -710,10 +722,10 @@ impl Lowering<'_, '_> {
         expected: Expected,
         addr: Expr,
         new: Expr,
-        atomic: AtomicAccess,
+        atomic: AtomicQualifiers,
         failing: &Failing,
     ) -> Value {
-        let AtomicAccess { order, scope, ty } = atomic;
+        let AtomicQualifiers { order, scope, ty } = atomic;
         // In the published OpenCL tests, accesses to the expected location have the scope of the
         // operation.
         let of_plain = scope.filter(|_| self.env.language.plain_scope.is_some());
@@ -831,7 +843,13 @@ impl Lowering<'_, '_> {
         over
     }
 
-    fn fence(&mut self, row: &Row, tree: &Tree, fixed: Option<Order>, args: &Args) -> Option<()> {
+    fn fence(
+        &mut self,
+        row: &FunctionRow,
+        tree: &Tree,
+        fixed: Option<Order>,
+        args: &Args,
+    ) -> Option<()> {
         let language = self.env.language;
         if language.row().regions && args.flags.is_empty() && self.env.strict {
             self.error(

@@ -60,7 +60,7 @@ impl Assembly {
 }
 
 /// An operand, evaluated.
-pub(super) enum Given {
+pub(super) enum AsmOperand {
     /// A register: its name in the text, the type it points to, whether it surely points outside
     /// global memory, the place of an output, and its value if known.
     Register {
@@ -75,11 +75,11 @@ pub(super) enum Given {
     Constant(i64),
 }
 
-impl Given {
+impl AsmOperand {
     /// A register without known properties.
-    pub(super) fn unknown(reg: RegId, number: usize, ty: Ty) -> Given {
+    pub(super) fn unknown(reg: RegId, number: usize, ty: Ty) -> AsmOperand {
         let name = format!("$op{number}");
-        Given::Register {
+        AsmOperand::Register {
             reg,
             name,
             ty,
@@ -93,8 +93,8 @@ impl Given {
     /// The operand as the text writes it.
     pub(super) fn word(&self) -> String {
         match self {
-            Given::Register { name, .. } => name.clone(),
-            Given::Constant(value) => value.to_string(),
+            AsmOperand::Register { name, .. } => name.clone(),
+            AsmOperand::Constant(value) => value.to_string(),
         }
     }
 }
@@ -224,7 +224,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Evaluates an operand into a new register.
-    fn given(&mut self, operand: &Operand, output: bool, number: usize) -> Option<Given> {
+    fn given(&mut self, operand: &Operand, output: bool, number: usize) -> Option<AsmOperand> {
         let constraint = self.str(&operand.constraint);
         let letter = constraint.trim_start_matches(['=', '+', '&']);
         let known = CONSTRAINTS.iter().find(|c| c.0 == letter);
@@ -286,7 +286,7 @@ impl Lowering<'_, '_> {
         } else {
             None
         };
-        Some(Given::Register {
+        Some(AsmOperand::Register {
             reg,
             name: format!("$op{number}"),
             ty,
@@ -299,14 +299,19 @@ impl Lowering<'_, '_> {
 
     /// Whether pointers fit the state spaces in the text. Pointers are generic addresses: those of
     /// global memory are the same there, others need a conversion (PTX ISA, cvta).
-    fn in_its_space(&mut self, text: &MappedText, given: &[Given], range: &Range<usize>) -> bool {
+    fn in_its_space(
+        &mut self,
+        text: &MappedText,
+        given: &[AsmOperand],
+        range: &Range<usize>,
+    ) -> bool {
         let says = |word: &str| text.as_str().contains(word);
         let converted =
             |space: &str| !says(&format!(".{space}")) || says(&format!("cvta.to.{space}"));
-        fn other(g: &Given) -> bool {
+        fn other(g: &AsmOperand) -> bool {
             matches!(
                 g,
-                Given::Register {
+                AsmOperand::Register {
                     elsewhere: true,
                     ..
                 }
@@ -331,7 +336,7 @@ impl Lowering<'_, '_> {
         false
     }
 
-    fn constant_operand(&mut self, value: &Tree) -> Option<Given> {
+    fn constant_operand(&mut self, value: &Tree) -> Option<AsmOperand> {
         let constant = self.eval(value).constant();
         if constant.is_none() {
             self.error(
@@ -341,7 +346,7 @@ impl Lowering<'_, '_> {
                 |d| d.label("expected a constant, as `n` says"),
             );
         }
-        constant.map(Given::Constant)
+        constant.map(AsmOperand::Constant)
     }
 
     /// The value of a register at the start of the text, if known.
@@ -373,10 +378,14 @@ impl Lowering<'_, '_> {
     }
 
     /// PTX declarations for the registers of operands.
-    pub(super) fn declared_operands(&self, given: &[Given], range: &Range<usize>) -> MappedText {
+    pub(super) fn declared_operands(
+        &self,
+        given: &[AsmOperand],
+        range: &Range<usize>,
+    ) -> MappedText {
         let mut text = MappedText::new();
         for value in given {
-            if let Given::Register { name, ty, .. } = value {
+            if let AsmOperand::Register { name, ty, .. } = value {
                 let declared = CONSTRAINTS
                     .iter()
                     .find(|c| c.1 == ty.bits)
@@ -391,7 +400,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The text of the strings, with operands for `%0` and white space for `\n` and `\t`.
-    fn expanded(&mut self, strings: &[Range<usize>], given: &[Given]) -> Option<MappedText> {
+    fn expanded(&mut self, strings: &[Range<usize>], given: &[AsmOperand]) -> Option<MappedText> {
         let mut text = self.declared_operands(given, &strings[0]);
         for string in strings {
             let mut from = string.start;

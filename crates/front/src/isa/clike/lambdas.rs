@@ -21,7 +21,7 @@ use super::lex::Tok;
 use super::lower::Lowering;
 use super::parse::{Parsed, Parser};
 use super::place::Place;
-use super::scope::{Binding, Closure, Variable};
+use super::scope::{Binding, LambdaValue, Variable};
 use super::types::{Qualified, Type, Value};
 use program::{Expr, Op, Space};
 
@@ -109,7 +109,7 @@ impl Parser<'_, '_> {
 
 impl Lowering<'_, '_> {
     /// The closure that an expression denotes; `None`: it denotes none.
-    pub(super) fn closure_of(&mut self, tree: &Tree) -> Option<Rc<Closure>> {
+    pub(super) fn closure_of(&mut self, tree: &Tree) -> Option<Rc<LambdaValue>> {
         match &tree.kind {
             ExprKind::Lambda(lambda) => Some(self.closure(lambda)),
             ExprKind::Call(name, args) if super::words::bare(self.str(name)) == "move" => {
@@ -126,7 +126,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Makes a closure: copies what the lambda captures by value.
-    fn closure(&mut self, lambda: &Rc<Lambda>) -> Rc<Closure> {
+    fn closure(&mut self, lambda: &Rc<Lambda>) -> Rc<LambdaValue> {
         let mut used = HashSet::new();
         let text = self.unit.text.as_str();
         for stmt in &lambda.function.body {
@@ -163,7 +163,7 @@ impl Lowering<'_, '_> {
             sees.retain(|(name, _)| *name != word);
             sees.extend(binding.map(|binding| (word, binding)));
         }
-        Rc::new(Closure {
+        Rc::new(LambdaValue {
             touches: self.touches_of_lambda(&lambda.function, &sees),
             function: lambda.function.clone(),
             sees,
@@ -219,7 +219,7 @@ impl Lowering<'_, '_> {
     pub(super) fn call_closure(
         &mut self,
         range: &Range<usize>,
-        closure: &Closure,
+        closure: &LambdaValue,
         args: &[&Tree],
     ) -> Value {
         let wanted = closure.function.params.len();

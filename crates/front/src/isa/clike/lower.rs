@@ -18,7 +18,7 @@ use super::place::Place;
 pub(super) use super::scope::Touches;
 use super::scope::{Binding, Instance, Scopes, Variable};
 use super::types::{Qualified, Type, Value, fold};
-use super::{Env, Lowered, Unit};
+use super::{ClikeCode, Env, Lowered};
 use crate::isa::{SymbolKind, Symbols};
 use diag::{Diagnostic, Sink, SourceLine, Span, one_line};
 use program::{
@@ -40,7 +40,7 @@ struct Exits {
 }
 
 /// The labels of a `switch`.
-struct Labels {
+struct SwitchLabels {
     /// The type of its value.
     ty: Ty,
     value: Expr,
@@ -135,7 +135,7 @@ pub(super) struct ClassOfCode {
 
 /// An object with a destructor, and the block that it ends with.
 #[derive(Clone, Debug)]
-pub(super) struct Ending {
+pub(super) struct ScopedObject {
     pub(super) depth: usize,
     pub(super) at: Expr,
     pub(super) of: Qualified,
@@ -143,7 +143,7 @@ pub(super) struct Ending {
 
 /// The state of lowering one thread.
 pub(super) struct Lowering<'a, 's> {
-    pub(super) unit: &'a Unit,
+    pub(super) unit: &'a ClikeCode,
     pub(super) env: &'a Env,
     pub(super) symbols: &'s mut Symbols,
     pub(super) sink: &'s mut Sink,
@@ -198,7 +198,7 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) class_templates: HashMap<String, Vec<Rc<StructSyntax>>>,
     pub(super) made_instances: HashMap<String, Type>,
     /// C++: objects with destructors, the innermost block last.
-    pub(super) endings: Vec<Ending>,
+    pub(super) endings: Vec<ScopedObject>,
     /// C++: the code defines operators.
     pub(super) has_operators: bool,
     /// C++: the last value is the address of the object that a reference refers to.
@@ -209,7 +209,7 @@ pub(super) struct Lowering<'a, 's> {
 
 impl<'a, 's> Lowering<'a, 's> {
     pub(super) fn new(
-        unit: &'a Unit,
+        unit: &'a ClikeCode,
         env: &'a Env,
         symbols: &'s mut Symbols,
         sink: &'s mut Sink,
@@ -257,7 +257,12 @@ impl<'a, 's> Lowering<'a, 's> {
 }
 
 /// Lowers one thread.
-pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Sink) -> Lowered {
+pub(super) fn lower(
+    unit: &ClikeCode,
+    env: &Env,
+    symbols: &mut Symbols,
+    sink: &mut Sink,
+) -> Lowered {
     let mut l = Lowering::new(unit, env, symbols, sink);
     for (name, init, _) in &env.regs {
         let ty = match init {
@@ -1016,7 +1021,7 @@ impl<'a> Lowering<'a, '_> {
             });
             return;
         };
-        let mut labels = Labels {
+        let mut labels = SwitchLabels {
             ty,
             value: value_of.fit(ty),
             scoped,
@@ -1048,7 +1053,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Branches to each label of the block of a `switch`. `None`: this function reported an error.
-    fn branch_to_labels(&mut self, all: &[Stmt], labels: &mut Labels) -> Option<()> {
+    fn branch_to_labels(&mut self, all: &[Stmt], labels: &mut SwitchLabels) -> Option<()> {
         let mut initialised = None;
         for stmt in all {
             let label = match &stmt.kind {
@@ -1075,7 +1080,12 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Branches to the label `case label:`, which begins at `start`.
-    fn branch_to_label(&mut self, label: &Tree, start: usize, labels: &mut Labels) -> Option<()> {
+    fn branch_to_label(
+        &mut self,
+        label: &Tree,
+        start: usize,
+        labels: &mut SwitchLabels,
+    ) -> Option<()> {
         let scoped = labels.scoped.as_ref();
         let fits = |of: &Type| scoped.map_or(of.promoted().is_some(), |scoped| of == scoped);
         let n = labels.ty.wrap(self.fixed_as(label, "a label", fits)?);

@@ -107,12 +107,12 @@ pub use classes::{class_name, class_named, initial as class_initial};
 pub use coordinates::Coordinates;
 pub use headers::{included, with_headers};
 pub use language::Language;
-pub use source::{BlockLimit, Bound, KernelHead, KernelParameter, SourceUnit, Traits};
+pub use source::{BlockLimit, KernelHead, KernelParameter, ParameterBound, SourceUnit, Traits};
 pub use types::Record;
 
 /// One thread's code, parsed.
 #[derive(Debug)]
-pub struct Unit {
+pub struct ClikeCode {
     text: MappedText,
     stmts: Vec<ast::Stmt>,
     instances: templates::Instances,
@@ -183,13 +183,13 @@ pub struct Lowered {
     pub calls: Vec<host::Request>,
 }
 
-impl Unit {
+impl ClikeCode {
     /// Parses a thread's code; reports errors to `sink`.
-    pub fn parse(text: MappedText, language: &'static Language, sink: &mut Sink) -> Unit {
+    pub fn parse(text: MappedText, language: &'static Language, sink: &mut Sink) -> ClikeCode {
         let errors = sink.errors();
         let text = preprocess::preprocess(text, language.dialect, sink);
         let (stmts, instances) = parse::statements(&text, language, sink);
-        Unit {
+        ClikeCode {
             text,
             stmts,
             instances,
@@ -260,7 +260,7 @@ pub fn is_boolean(name: &str) -> bool {
 
 /// The meaning of the words in a declaration such as `volatile global atomic_int*`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Declaration {
+pub struct TypeWords {
     /// The type of the object pointed to.
     pub ty: Option<Ty>,
     /// Whether that object is atomic.
@@ -273,7 +273,7 @@ pub struct Declaration {
     pub local: bool,
 }
 
-impl Declaration {
+impl TypeWords {
     /// Adds one word to the declaration.
     ///
     /// # Errors

@@ -65,27 +65,27 @@ fn both(a: Expr, b: Expr) -> Expr {
 }
 
 /// The phase that a wait at a barrier waits for.
-pub(super) enum Awaited {
+pub(super) enum WaitPhase {
     /// The phase of a token.
     Token(Expr),
     /// The current or the previous phase, chosen by its parity.
     Parity(Expr),
 }
 
-pub(super) fn parity(arg: Expr) -> Awaited {
-    Awaited::Parity(cmp(CmpOp::Ne, arg, Expr::Const(0)))
+pub(super) fn parity(arg: Expr) -> WaitPhase {
+    WaitPhase::Parity(cmp(CmpOp::Ne, arg, Expr::Const(0)))
 }
 
-impl Awaited {
+impl WaitPhase {
     /// Whether a word shows the phase as complete, and whether the wait is allowed.
     fn by(&self, word: Expr, object: &Expr) -> (Expr, Expr) {
         let live = state::live(word.clone());
         match self {
-            Awaited::Token(token) => {
+            WaitPhase::Token(token) => {
                 let of = state::is_token(word.clone(), token.clone(), object.clone());
                 (state::has_passed(word, token.clone()), both(live, of))
             }
-            Awaited::Parity(parity) => (state::has_passed_parity(word, parity.clone()), live),
+            WaitPhase::Parity(parity) => (state::has_passed_parity(word, parity.clone()), live),
         }
     }
 }
@@ -158,17 +158,17 @@ impl Lowering<'_, '_> {
     fn barrier_function(&mut self, word: &str, object: &Atomic, arg: Expr) -> Value {
         match word {
             "arrive" => return Value::of(self.arrive(object, arg, false), Ty::WORD),
-            "wait" => self.wait_for_phase(object, &Awaited::Token(arg)),
+            "wait" => self.wait_for_phase(object, &WaitPhase::Token(arg)),
             "wait_parity" => self.wait_for_phase(object, &parity(arg)),
             "try_wait_for" => {
-                return self.attempt(|l| l.test_phase(object, &Awaited::Token(arg)));
+                return self.attempt(|l| l.test_phase(object, &WaitPhase::Token(arg)));
             }
             "try_wait_parity_for" => {
                 return self.attempt(|l| l.test_phase(object, &parity(arg)));
             }
             "arrive_and_wait" => {
                 let token = self.arrive(object, Expr::Const(1), false);
-                self.wait_for_phase(object, &Awaited::Token(token));
+                self.wait_for_phase(object, &WaitPhase::Token(token));
             }
             _ => drop(self.arrive(object, Expr::Const(1), true)),
         }
@@ -445,7 +445,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Tests whether a phase is complete.
-    pub(super) fn test_phase(&mut self, object: &Atomic, awaited: &Awaited) -> Expr {
+    pub(super) fn test_phase(&mut self, object: &Atomic, awaited: &WaitPhase) -> Expr {
         let word = Expr::Reg(self.look(object));
         let (complete, may) = awaited.by(word, &object.addr);
         let done = self.temporary(Ty::S32);
@@ -461,7 +461,7 @@ impl Lowering<'_, '_> {
         Expr::Reg(done)
     }
 
-    pub(super) fn wait_for_phase(&mut self, object: &Atomic, awaited: &Awaited) {
+    pub(super) fn wait_for_phase(&mut self, object: &Atomic, awaited: &WaitPhase) {
         let head = self.code.len();
         let done = self.test_phase(object, awaited);
         self.push(Op::Branch {

@@ -15,10 +15,10 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
-use super::inline_asm::{Given, How};
+use super::inline_asm::{AsmOperand, How};
 use super::lower::Lowering;
 use super::place::{Place, shifted};
-use super::ptx_forms::{Arg, FORMS, Form, Gives, forms, is_instruction, plain};
+use super::ptx_forms::{Arg, FORMS, Gives, PtxForm, forms, is_instruction, plain};
 use super::scope::ThreadGroup;
 use super::types::{Qualified, Type, Value};
 use program::{BarrierAction, BinOp, Class, Expr, Init, Op, RegId, Scope, Space, Ty};
@@ -42,7 +42,7 @@ fn cell_of(of: &Type) -> Option<Ty> {
 #[derive(Default)]
 struct CallOperands {
     /// The registers.
-    given: Vec<Given>,
+    given: Vec<AsmOperand>,
     /// The words of the text for the result and the arguments.
     words: Vec<String>,
     /// The type of the elements that a copy moves.
@@ -55,7 +55,7 @@ struct CallOperands {
 
 impl CallOperands {
     /// Adds a register.
-    fn push(&mut self, one: Given) {
+    fn push(&mut self, one: AsmOperand) {
         self.words.push(one.word());
         self.given.push(one);
     }
@@ -162,7 +162,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Whether arguments fit a form, as far as they distinguish it from other forms.
-    fn fits(&mut self, form: &Form, args: &[Tree]) -> bool {
+    fn fits(&mut self, form: &PtxForm, args: &[Tree]) -> bool {
         form.args.len() == args.len()
             && form.args.iter().zip(args).all(|(arg, tree)| match arg {
                 Tag(words) => words.contains(&last(self.str(&tree.range))),
@@ -206,7 +206,7 @@ impl Lowering<'_, '_> {
         );
     }
 
-    fn instruction(&mut self, form: &Form, tree: &Tree, args: &[Tree]) -> Option<Value> {
+    fn instruction(&mut self, form: &PtxForm, tree: &Tree, args: &[Tree]) -> Option<Value> {
         let mut operands = CallOperands::default();
         let result = match form.gives {
             Nothing | Meeting => None,
@@ -215,7 +215,7 @@ impl Lowering<'_, '_> {
         };
         let result = result.map(|ty| {
             let reg = self.temporary(ty);
-            operands.push(Given::unknown(reg, 0, ty));
+            operands.push(AsmOperand::unknown(reg, 0, ty));
             reg
         });
         for (number, (arg, tree)) in form.args.iter().zip(args).enumerate() {
@@ -313,7 +313,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Takes the group of threads that share a copy.
-    fn members(&mut self, form: &Form, tree: &Tree, operands: &mut CallOperands) -> Option<()> {
+    fn members(&mut self, form: &PtxForm, tree: &Tree, operands: &mut CallOperands) -> Option<()> {
         let of = self.group_of(tree)?;
         if !matches!(of.domain, Scope::Cta | Scope::Warp) {
             let message = "a copy by threads of several blocks";
@@ -354,7 +354,7 @@ impl Lowering<'_, '_> {
     /// The instructions of a copy in pieces: those of the pieces that this thread copies.
     fn copies_of_pieces(
         &mut self,
-        form: &Form,
+        form: &PtxForm,
         tree: &Tree,
         operands: &CallOperands,
     ) -> Option<Vec<String>> {
@@ -392,7 +392,7 @@ impl Lowering<'_, '_> {
     pub(super) fn library(
         &mut self,
         texts: &[String],
-        given: Vec<Given>,
+        given: Vec<AsmOperand>,
         range: &Range<usize>,
         element: Option<Ty>,
     ) -> Option<()> {
@@ -678,9 +678,9 @@ impl Lowering<'_, '_> {
     }
 
     /// Passes an argument in a register, or as a constant.
-    pub(super) fn passed(&mut self, value: Expr, number: usize, ty: Ty) -> Given {
+    pub(super) fn passed(&mut self, value: Expr, number: usize, ty: Ty) -> AsmOperand {
         if let Expr::Const(n) = value {
-            return Given::Constant(n);
+            return AsmOperand::Constant(n);
         }
         let reg = self.temporary(ty);
         self.push(Op::Assign {
@@ -688,7 +688,7 @@ impl Lowering<'_, '_> {
             value: value.clone(),
         });
         let known = self.init_of(&value);
-        Given::Register {
+        AsmOperand::Register {
             reg,
             name: format!("$op{number}"),
             ty,
@@ -708,7 +708,7 @@ fn last(name: &str) -> &str {
 /// The pieces that one thread of a group copies. In tiles of Cooperative Groups, all threads take
 /// the same number of steps. In the last step, threads without a piece copy the last piece once
 /// more (`accelerated_async_copy`).
-fn shares(form: &Form, group: ThreadGroup, rank: i64, threads: i64, pieces: i64) -> Vec<i64> {
+fn shares(form: &PtxForm, group: ThreadGroup, rank: i64, threads: i64, pieces: i64) -> Vec<i64> {
     let own = (0..pieces).filter(|k| k % threads == rank);
     let rest = pieces % threads;
     let last = (form.name == "cg::memcpy_async" && group.domain == Scope::Warp && threads > 1)
@@ -736,7 +736,7 @@ fn is_bitwise(words: &[String]) -> bool {
 }
 
 /// The assembly of a form.
-fn text_of(form: &Form, words: &[String], element: Option<Ty>, election: &str) -> String {
+fn text_of(form: &PtxForm, words: &[String], element: Option<Ty>, election: &str) -> String {
     let mut text = String::new();
     let mut chars = form.text.chars();
     while let Some(c) = chars.next() {
@@ -767,10 +767,10 @@ fn text_of(form: &Form, words: &[String], element: Option<Ty>, election: &str) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::clike::Unit;
+    use crate::isa::clike::ClikeCode;
     use crate::isa::clike::tests::env;
     use crate::isa::{Object, SymbolKind, Symbols};
-    use diag::{MappedText, Sink, SourceFile, Span, Style, render};
+    use diag::{MappedText, Sink, SourceFile, Span, TextStyle, render};
     use program::{Class, Dialect};
 
     /// The errors of a thread's code, which may use the arguments below. Without errors, the code
@@ -806,7 +806,7 @@ mod tests {
             cluster: (0..8).collect(),
             ..env(Dialect::Cuda)
         };
-        let unit = Unit::parse(MappedText::verbatim(code, 0), env.language, &mut sink);
+        let unit = ClikeCode::parse(MappedText::verbatim(code, 0), env.language, &mut sink);
         let lowered = unit.lower(&env, &mut symbols, &mut sink);
         if sink.errors() == 0 {
             // A single lane elects itself, and a query only reads a value.
@@ -818,7 +818,7 @@ mod tests {
         }
         sink.into_diagnostics()
             .iter()
-            .map(|d| render(d, Style::Plain))
+            .map(|d| render(d, TextStyle::Plain))
             .collect()
     }
 

@@ -61,15 +61,20 @@ pub(super) enum Gives {
 
 /// A form of a function. In its text, `%0` is the result and `%1` the first argument; `%g` sets `p`
 /// in the thread that a group elects.
-pub(super) struct Form {
+pub(super) struct PtxForm {
     pub(super) name: &'static str,
     pub(super) args: &'static [Arg],
     pub(super) gives: Gives,
     pub(super) text: &'static str,
 }
 
-const fn form(name: &'static str, args: &'static [Arg], gives: Gives, text: &'static str) -> Form {
-    Form {
+const fn form(
+    name: &'static str,
+    args: &'static [Arg],
+    gives: Gives,
+    text: &'static str,
+) -> PtxForm {
+    PtxForm {
         name,
         args,
         gives,
@@ -99,7 +104,7 @@ const SHARED: Arg = To(Space::Shared);
 const THERE: Arg = To(Space::Global);
 
 /// The forms of `cuda::ptx`, of `cuda::device`, and of the device runtime.
-pub(super) const FORMS: &[Form] = &[
+pub(super) const FORMS: &[PtxForm] = &[
     form(
         "ptx::mbarrier_init",
         &[Object, Bits(32)],
@@ -590,7 +595,7 @@ pub(super) fn is_typed(name: &str) -> bool {
         .any(|form| form.gives == Gives::Coordinate && of_all(form.name) == name)
 }
 
-pub(super) fn forms(name: &str) -> impl Iterator<Item = &'static Form> + '_ {
+pub(super) fn forms(name: &str) -> impl Iterator<Item = &'static PtxForm> + '_ {
     let (word, of_groups) = in_row(name);
     FORMS
         .iter()

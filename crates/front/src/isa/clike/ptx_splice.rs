@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::groups::{CLUSTER_BARRIER, WORK_GROUP_BARRIER};
-use super::inline_asm::{Given, How};
+use super::inline_asm::{AsmOperand, How};
 use super::lower::Lowering;
 use super::types::Value;
 use crate::isa::ptx;
@@ -65,7 +65,7 @@ const EXIT: RefusedForm = RefusedForm {
 };
 
 /// The place of PTX text in a thread, while its instructions are added.
-struct Splice<'a> {
+struct SplicePoint<'a> {
     /// The register of the thread for each register of the text.
     regs: Vec<RegId>,
     /// The types that registers point to.
@@ -88,13 +88,13 @@ impl Lowering<'_, '_> {
     pub(super) fn lower_ptx(
         &mut self,
         text: MappedText,
-        given: Vec<Given>,
+        given: Vec<AsmOperand>,
         range: &Range<usize>,
         how: &How,
     ) -> Option<()> {
         let before = self.sink.errors();
         let env = self.ptx_env(&given);
-        let lowered = ptx::Unit::parse(text, self.sink).lower(&env, self.symbols, self.sink);
+        let lowered = ptx::PtxCode::parse(text, self.sink).lower(&env, self.symbols, self.sink);
         if self.sink.errors() > before || !self.may_be_spliced(&lowered, &given, range, how) {
             return None;
         }
@@ -104,7 +104,7 @@ impl Lowering<'_, '_> {
         self.last.0 += lowered.code.iter().map(|i| i.id.0).max().unwrap_or(0);
         // Asynchronous operations, and operations on objects, consist of several micro-ops.
         let is_of_several = |i: &&Instr| i.op.has(Tag::Asynchronous) || i.op.has(Tag::Mbarrier);
-        let mut splice = Splice {
+        let mut splice = SplicePoint {
             regs: self.registers_for(&lowered, &given),
             points: targets(&given),
             start: self.code.len(),
@@ -124,7 +124,7 @@ impl Lowering<'_, '_> {
             self.add_ptx(instr, &mut splice)?;
         }
         for value in given {
-            if let Given::Register {
+            if let AsmOperand::Register {
                 reg,
                 ty,
                 place: Some(place),
@@ -139,14 +139,14 @@ impl Lowering<'_, '_> {
     }
 
     /// What PTX text sees of the thread around it.
-    fn ptx_env(&self, given: &[Given]) -> ptx::PtxEnv {
+    fn ptx_env(&self, given: &[AsmOperand]) -> ptx::PtxEnv {
         let lane = ("%laneid".to_string(), i64::from(self.env.warp.rank));
         let specials = SPECIALS.iter().filter_map(|(ptx, cuda)| {
             let value = self.env.specials.iter().find(|s| s.0 == *cuda)?.1;
             Some((ptx.to_string(), value))
         });
         let regs = given.iter().filter_map(|g| match g {
-            Given::Register {
+            AsmOperand::Register {
                 name,
                 known: Some(init),
                 ..
@@ -159,8 +159,8 @@ impl Lowering<'_, '_> {
         });
         let operands = given
             .iter()
-            .filter(|g| matches!(g, Given::Register { .. }))
-            .map(Given::word);
+            .filter(|g| matches!(g, AsmOperand::Register { .. }))
+            .map(AsmOperand::word);
         ptx::PtxEnv {
             strict: true,
             warp: self.env.warp,
@@ -178,7 +178,7 @@ impl Lowering<'_, '_> {
     fn may_be_spliced(
         &mut self,
         lowered: &ptx::LoweredThread,
-        given: &[Given],
+        given: &[AsmOperand],
         range: &Range<usize>,
         how: &How,
     ) -> bool {
@@ -252,11 +252,11 @@ impl Lowering<'_, '_> {
     }
 
     /// The register of the thread for each register of the text.
-    fn registers_for(&mut self, lowered: &ptx::LoweredThread, given: &[Given]) -> Vec<RegId> {
+    fn registers_for(&mut self, lowered: &ptx::LoweredThread, given: &[AsmOperand]) -> Vec<RegId> {
         let mut regs = Vec::new();
         for reg in &lowered.regs {
             let of_operand = given.iter().find_map(|g| match g {
-                Given::Register { reg: id, name, .. } if *name == reg.name => Some(*id),
+                AsmOperand::Register { reg: id, name, .. } if *name == reg.name => Some(*id),
                 _ => None,
             });
             regs.push(match of_operand {
@@ -270,7 +270,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Adds a micro-op of the text to the thread. `None`: this function reported an error.
-    fn add_ptx(&mut self, mut instr: Instr, splice: &mut Splice<'_>) -> Option<()> {
+    fn add_ptx(&mut self, mut instr: Instr, splice: &mut SplicePoint<'_>) -> Option<()> {
         let place = Some(instr.span).filter(|span| splice.of_several.contains(span));
         let id = InstrId(splice.last + instr.id.0);
         let assembly = instr.assembly.take();
@@ -303,7 +303,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn add_barrier(&mut self, barrier: Barrier, splice: &Splice<'_>) -> Option<()> {
+    fn add_barrier(&mut self, barrier: Barrier, splice: &SplicePoint<'_>) -> Option<()> {
         match (barrier.domain, splice.how) {
             (Scope::Cta, _) => self.named_barrier(barrier),
             (Scope::Cluster, How::Library(_)) => self.cluster_barrier(barrier),
@@ -424,7 +424,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-impl Splice<'_> {
+impl SplicePoint<'_> {
     /// Gives a micro-op the registers of the thread, and targets among its code.
     fn relocate(&self, op: &mut Op) {
         for expr in op.operands_mut() {
@@ -444,22 +444,22 @@ impl Splice<'_> {
 }
 
 /// The types that the registers of operands point to.
-fn targets(given: &[Given]) -> HashMap<RegId, Ty> {
-    let target = |value: &Given| match value {
-        Given::Register { reg, target, .. } => target.map(|ty| (*reg, ty)),
-        Given::Constant(_) => None,
+fn targets(given: &[AsmOperand]) -> HashMap<RegId, Ty> {
+    let target = |value: &AsmOperand| match value {
+        AsmOperand::Register { reg, target, .. } => target.map(|ty| (*reg, ty)),
+        AsmOperand::Constant(_) => None,
     };
     given.iter().filter_map(target).collect()
 }
 
 /// Whether code writes an operand that is only an input.
-fn writes_input(lowered: &ptx::LoweredThread, given: &[Given]) -> bool {
+fn writes_input(lowered: &ptx::LoweredThread, given: &[AsmOperand]) -> bool {
     let mut written = lowered.code.iter().filter_map(|i| i.op.defines());
     written.any(|r| {
         let name = &lowered.regs[usize::from(r.0)].name;
         given
             .iter()
-            .any(|g| matches!(g, Given::Register { name: n, place: None, .. } if n == name))
+            .any(|g| matches!(g, AsmOperand::Register { name: n, place: None, .. } if n == name))
     })
 }
 

@@ -110,7 +110,7 @@ pub(super) enum Touches {
 
 /// A lambda with the names that it sees.
 #[derive(Debug)]
-pub(super) struct Closure {
+pub(super) struct LambdaValue {
     pub(super) function: Rc<Function>,
     pub(super) sees: Instance,
     /// Its accesses beyond its own variables.
@@ -137,7 +137,7 @@ pub(super) enum Binding {
     Constant(Value),
     Type(Qualified),
     /// A lambda.
-    Closure(Rc<Closure>),
+    Closure(Rc<LambdaValue>),
     /// A word of the library, such as a scope, by the place where the code writes it.
     Spelled(Range<usize>),
 }

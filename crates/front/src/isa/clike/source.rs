@@ -11,7 +11,7 @@ use super::items::{Item, items, needed};
 use super::lower::Lowering;
 use super::preprocess::{Preprocessed, preprocess_file, words};
 use super::types::{Qualified, Type};
-use super::{Env, Language, Unit, class_name, floats, parse};
+use super::{ClikeCode, Env, Language, class_name, floats, parse};
 use crate::isa::Symbols;
 use diag::{MappedText, Sink, SourceFile, Span};
 use program::{BinOp, Class, CmpOp, Dialect, Space, Ty};
@@ -108,12 +108,12 @@ pub struct Traits {
     /// Sizes of shared arrays, by dimension.
     pub shared: Vec<Vec<u64>>,
     /// Comparisons of a parameter with something else, which bound or select threads.
-    pub bounds: Vec<Bound>,
+    pub bounds: Vec<ParameterBound>,
 }
 
 /// A comparison of a parameter with a constant.
 #[derive(Clone, Debug)]
-pub struct Bound {
+pub struct ParameterBound {
     /// The parameter.
     pub parameter: String,
     /// The constant that it is compared with; `None`: the other side is not constant.
@@ -275,7 +275,7 @@ impl SourceUnit {
     }
 
     /// A kernel with all that it needs, parsed. `instance`: the arguments of its template.
-    pub fn unit(&self, kernel: usize, instance: Option<&str>, sink: &mut Sink) -> Unit {
+    pub fn unit(&self, kernel: usize, instance: Option<&str>, sink: &mut Sink) -> ClikeCode {
         let errors = sink.errors();
         let text = match self.item(kernel) {
             Some((_, name)) => {
@@ -291,7 +291,7 @@ impl SourceUnit {
         };
         self.refuse_axioms(sink);
         let (stmts, instances) = parse::statements(&text, self.language, sink);
-        Unit {
+        ClikeCode {
             text,
             stmts,
             instances,
@@ -336,7 +336,7 @@ impl SourceUnit {
     }
 
     /// A kernel's name, its parameters, and hints at its launch.
-    pub fn head(&self, kernel: usize, arguments: Option<&str>, unit: &Unit) -> KernelHead {
+    pub fn head(&self, kernel: usize, arguments: Option<&str>, unit: &ClikeCode) -> KernelHead {
         let Some((item, name)) = self.item(kernel) else {
             return KernelHead::default();
         };
@@ -377,7 +377,7 @@ fn block_limit(text: &str) -> Option<BlockLimit> {
     Some(BlockLimit::Exactly([size()?, size()?, size()?]))
 }
 
-impl Unit {
+impl ClikeCode {
     /// The limit of threads in a block that the kernel states, and its place.
     pub fn limit(&self, language: &Language) -> Option<(BlockLimit, Span)> {
         let all = items(&self.text, language).into_iter();
@@ -546,13 +546,13 @@ impl Unit {
             .iter()
             .map(|p| &source[p.declarator.name.clone()])
             .collect();
-        found.retain(|bound: &Bound| parameters.contains(&bound.parameter.as_str()));
+        found.retain(|bound: &ParameterBound| parameters.contains(&bound.parameter.as_str()));
         traits.bounds = found;
         traits
     }
 
     /// The comparisons of names in an expression, `required`: of a precondition.
-    fn bounds(&self, tree: &Tree, required: bool, found: &mut Vec<Bound>) {
+    fn bounds(&self, tree: &Tree, required: bool, found: &mut Vec<ParameterBound>) {
         let text = |range: &std::ops::Range<usize>| &self.text.as_str()[range.clone()];
         let required = match &tree.kind {
             ExprKind::Call(name, _) => text(name).contains("requires"),
@@ -561,7 +561,7 @@ impl Unit {
         if let ExprKind::Cmp(op, a, b) = &tree.kind {
             for (name, other, op) in [(a, b, *op), (b, a, turned(*op))] {
                 if let (ExprKind::Name, true) = (&name.kind, required || op != CmpOp::Ne) {
-                    found.push(Bound {
+                    found.push(ParameterBound {
                         parameter: text(&name.range).to_owned(),
                         constant: number(other).map(|n| n as i64),
                         required: required.then_some(op),

@@ -1,8 +1,8 @@
 //! Tests the C-like front end: the micro-ops that statements become.
 
-use super::{Env, Language, Unit};
+use super::{ClikeCode, Env, Language};
 use crate::isa::{Object, SymbolKind, Symbols};
-use diag::{MappedText, Sink, SourceFile, Style, render};
+use diag::{MappedText, Sink, SourceFile, TextStyle, render};
 use program::{Access, BarrierNaming, Dialect, Expr, GroupSeat, Op, Scope, Tag, Update};
 
 /// The environment of a thread of a dialect that is alone.
@@ -41,13 +41,13 @@ pub(super) fn lowered(dialect: Dialect, code: &str) -> String {
         );
     }
     let env = env(dialect);
-    let unit = Unit::parse(MappedText::verbatim(code, 0), env.language, &mut sink);
+    let unit = ClikeCode::parse(MappedText::verbatim(code, 0), env.language, &mut sink);
     let lowered = unit.lower(&env, &mut symbols, &mut sink);
     if sink.errors() > 0 {
         return sink
             .into_diagnostics()
             .iter()
-            .map(|d| render(d, Style::Plain))
+            .map(|d| render(d, TextStyle::Plain))
             .collect();
     }
     lowered

@@ -19,7 +19,7 @@ use super::names::NameMeaning;
 use super::parse::OperandKind;
 use super::regs::{Regs, bare, is_half};
 use super::table::{InstrRow, Matched, OperandRole, PRED, QualKind, Quals};
-use super::{CodeItem, LoweredThread, PtxEnv, Unit};
+use super::{CodeItem, LoweredThread, PtxCode, PtxEnv};
 use crate::isa::Symbols;
 use diag::{Diagnostic, Sink, SourceLine, Span, one_line};
 use program::{
@@ -95,7 +95,7 @@ impl PtxInstr {
 
 /// The state of a lowering; rows emit their micro-ops through it.
 pub(super) struct Emit<'a, 's> {
-    pub(super) unit: &'a Unit,
+    pub(super) unit: &'a PtxCode,
     pub(super) env: &'a PtxEnv,
     pub(super) symbols: &'a Symbols,
     pub(super) sink: &'s mut Sink,
@@ -150,7 +150,7 @@ pub(super) struct KnownRegisters {
 const END: usize = usize::MAX;
 
 pub(super) fn lower(
-    unit: &Unit,
+    unit: &PtxCode,
     env: &PtxEnv,
     symbols: &Symbols,
     sink: &mut Sink,
@@ -225,7 +225,7 @@ fn start_value(symbols: &Symbols, init: &Init) -> Expr {
 /// Lowers one thread with the known values of registers. Also returns the items that need such
 /// values.
 fn lower_with(
-    unit: &Unit,
+    unit: &PtxCode,
     env: &PtxEnv,
     symbols: &Symbols,
     sink: &mut Sink,

@@ -92,7 +92,7 @@ pub(crate) use table::PRED;
 pub use table::{InstrRow, bits_named, format_named, rows, type_named};
 
 /// One thread's parsed code.
-pub struct Unit {
+pub struct PtxCode {
     text: MappedText,
     items: Vec<CodeItem>,
     origins: Origins,
@@ -166,9 +166,9 @@ pub struct LoweredThread {
     untyped: Vec<usize>,
 }
 
-impl Unit {
+impl PtxCode {
     /// Parses a thread's code and reports mistakes to `sink`.
-    pub fn parse(text: MappedText, sink: &mut Sink) -> Unit {
+    pub fn parse(text: MappedText, sink: &mut Sink) -> PtxCode {
         let mut items = Vec::new();
         let mut suspects = HashSet::new();
         let errors = sink.errors();
@@ -200,7 +200,7 @@ impl Unit {
                 }
             }
         }
-        Unit {
+        PtxCode {
             text,
             items,
             origins,

@@ -31,20 +31,20 @@ pub struct Module {
     /// Kernels, in file order.
     pub kernels: Vec<Kernel>,
     /// Functions with a body, in file order.
-    pub functions: Vec<Function>,
+    pub functions: Vec<ModuleFunction>,
     /// Variables at module scope.
-    pub variables: Vec<Variable>,
+    pub variables: Vec<ModuleVariable>,
     /// Source files of `.loc` directives: number and name.
     pub files: Vec<(i64, String)>,
 }
 
 /// A function that kernels call.
 #[derive(Clone, Debug)]
-pub struct Function {
+pub struct ModuleFunction {
     /// Its name.
     pub name: String,
     /// Variables declared in its body.
-    pub variables: Vec<Variable>,
+    pub variables: Vec<ModuleVariable>,
     /// Its definition, with blanks instead of declarations of variables; or its declaration, if the
     /// module does not define it.
     pub text: String,
@@ -62,7 +62,7 @@ pub struct Kernel {
     /// Its parameters.
     pub params: Vec<Param>,
     /// Variables declared in its body.
-    pub variables: Vec<Variable>,
+    pub variables: Vec<ModuleVariable>,
     /// The text between its braces, with blanks instead of declarations of variables.
     pub body: String,
     /// The offset of the body in the module.
@@ -94,7 +94,7 @@ pub struct Param {
 
 /// A variable.
 #[derive(Clone, Debug)]
-pub struct Variable {
+pub struct ModuleVariable {
     /// Its name.
     pub name: String,
     /// `global`, `const`, `shared` or `local`.
@@ -104,14 +104,14 @@ pub struct Variable {
     /// The number of elements; `None` if the launch decides (`.extern .shared`).
     pub elements: Option<u64>,
     /// Initial values of the first elements; the other elements are 0.
-    pub init: Vec<Initial>,
+    pub init: Vec<ElementInit>,
     /// The place of the declaration.
     pub span: Span,
 }
 
 /// The initial value of an element of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Initial {
+pub enum ElementInit {
     /// A number.
     Int(i64),
     /// The address of a function, or of a byte of a variable: name and offset.
@@ -469,7 +469,7 @@ impl ModuleReader<'_> {
         self.module
             .functions
             .retain(|f| f.name != name || f.is_defined);
-        self.module.functions.push(Function {
+        self.module.functions.push(ModuleFunction {
             name,
             variables,
             text,
@@ -484,7 +484,7 @@ impl ModuleReader<'_> {
     fn declared(&mut self, name: String, start: usize) {
         let known = self.module.functions.iter().any(|f| f.name == name);
         if !known && !has_meaning_of_its_own(&name) {
-            self.module.functions.push(Function {
+            self.module.functions.push(ModuleFunction {
                 name,
                 variables: Vec::new(),
                 text: self.text[start..self.tokens.last().range.end].to_owned() + "\n",
@@ -500,7 +500,7 @@ impl ModuleReader<'_> {
         &mut self,
         start: usize,
         mut depth: usize,
-    ) -> Result<(String, Vec<Variable>), ErrorReported> {
+    ) -> Result<(String, Vec<ModuleVariable>), ErrorReported> {
         let mut body = String::new();
         let (mut variables, mut from) = (Vec::new(), start);
         loop {
@@ -574,7 +574,7 @@ impl ModuleReader<'_> {
     }
 
     /// Reads a declaration of variables, including its `;`.
-    fn variable(&mut self) -> Result<Vec<Variable>, ErrorReported> {
+    fn variable(&mut self) -> Result<Vec<ModuleVariable>, ErrorReported> {
         let word = self.word().to_owned();
         let space = SPACES
             .iter()
@@ -639,7 +639,7 @@ impl ModuleReader<'_> {
             if elements.is_none() && !init.is_empty() {
                 elements = Some(init.len() as u64);
             }
-            all.push(Variable {
+            all.push(ModuleVariable {
                 name,
                 space,
                 ty,
@@ -655,7 +655,7 @@ impl ModuleReader<'_> {
         Ok(all)
     }
 
-    fn initialiser(&mut self, ty: Ty) -> Result<Vec<Initial>, ErrorReported> {
+    fn initialiser(&mut self, ty: Ty) -> Result<Vec<ElementInit>, ErrorReported> {
         let braces = self.eat('{');
         let mut values = Vec::new();
         loop {
@@ -669,7 +669,7 @@ impl ModuleReader<'_> {
             {
                 values.push(self.address(ty)?);
             } else if let Some(n) = constant(self.text, &mut self.tokens) {
-                values.push(Initial::Int(ty.wrap(n)));
+                values.push(ElementInit::Int(ty.wrap(n)));
             } else {
                 values.push(self.address(ty)?);
             }
@@ -685,7 +685,7 @@ impl ModuleReader<'_> {
 
     /// Reads an address: `name`, `name+8`, `generic(name)`. Here, addresses in all state spaces are
     /// generic.
-    fn address(&mut self, ty: Ty) -> Result<Initial, ErrorReported> {
+    fn address(&mut self, ty: Ty) -> Result<ElementInit, ErrorReported> {
         if self.tokens.peek_at(1) == PtxToken::Punct('(') && self.word() != "generic" {
             return self.error(
                 "unsupported-initialiser",
@@ -715,7 +715,7 @@ impl ModuleReader<'_> {
             };
             offset = if minus { bytes.wrapping_neg() } else { bytes };
         }
-        Ok(Initial::Address(name, offset))
+        Ok(ElementInit::Address(name, offset))
     }
 }
 
@@ -779,12 +779,12 @@ mod tests {
         assert_eq!(
             variables,
             [
-                ("count", "global", Some(1), &[Initial::Int(3)][..]),
+                ("count", "global", Some(1), &[ElementInit::Int(3)][..]),
                 (
                     "table",
                     "const",
                     Some(4),
-                    &[Initial::Int(1), Initial::Int(2)]
+                    &[ElementInit::Int(1), ElementInit::Int(2)]
                 ),
                 ("dyn", "shared", None, &[])
             ]

@@ -15,7 +15,7 @@
 #[cfg(test)]
 use super::table::InstrRow;
 use super::table::Matched;
-use super::{CodeItem, Unit};
+use super::{CodeItem, PtxCode};
 use diag::Sink;
 
 /// The least version and target of a module that may contain some instructions.
@@ -123,7 +123,7 @@ impl ModuleTarget {
     }
 }
 
-impl Unit {
+impl PtxCode {
     /// Reports instructions that are newer than their module.
     pub fn newer(&self, made: ModuleTarget, sink: &mut Sink) {
         for item in &self.items {

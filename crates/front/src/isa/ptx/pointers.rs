@@ -62,7 +62,7 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &OpenObjects, s
         let Some(untyped) = untyped else { continue };
         for i in 0..program.threads[t].code.len() {
             let instr = &program.threads[t].code[i];
-            let mut pass = Pass {
+            let mut pass = PointerCheck {
                 program,
                 points: &points,
                 open,
@@ -113,7 +113,7 @@ fn spaces(program: &mut Program, untyped: &[Untyped], sink: &mut Sink) {
             let Some((address, is_in)) = memory::asks_space(instr) else {
                 continue;
             };
-            let mut pass = Pass {
+            let mut pass = PointerCheck {
                 program,
                 points: &points,
                 open: &[],
@@ -275,7 +275,7 @@ fn infer(
 }
 
 /// The check of one instruction against the result of the analysis.
-struct Pass<'a> {
+struct PointerCheck<'a> {
     program: &'a Program,
     points: &'a Points,
     open: &'a [LocId],
@@ -284,7 +284,7 @@ struct Pass<'a> {
     sink: &'a mut Sink,
 }
 
-impl Pass<'_> {
+impl PointerCheck<'_> {
     /// The size of an element of an object.
     fn bits(&self, object: LocId) -> u8 {
         self.program.element(object).bits

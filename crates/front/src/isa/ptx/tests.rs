@@ -115,7 +115,7 @@ fn lower_with(code: &str, env: &PtxEnv) -> Result<Program, String> {
     for (name, object) in [("bytes", bytes), ("structure", structure)] {
         symbols.declare(name, Span::default(), SymbolKind::Object(object), &mut sink);
     }
-    let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
+    let unit = PtxCode::parse(MappedText::verbatim(code, 0), &mut sink);
     unit.settle_types(env.strict, &mut symbols, &mut sink);
     let lowered = unit.lower(env, &symbols, &mut sink);
     let untyped = [Some(lowered.untyped().to_vec())];

@@ -16,7 +16,7 @@ use rspirv::grammar::{INSTRUCTION_TABLE, OPENCL_STD_100_INSTRUCTION_TABLE};
 use rspirv::grammar::{LogicalOperand, OperandKind, OperandQuantifier};
 use rspirv::spirv::{self, Op};
 
-use super::binary::{Listed, instructions};
+use super::binary::{SpirvText, instructions};
 use diag::{Diagnostic, SourceFile, Span};
 
 /// The head of the binary module: its magic number, version, generator, bound and schema.
@@ -112,12 +112,12 @@ const OF_PARAMETERS: [OperandKind; 6] = [
 ///
 /// # Errors
 /// The first mistake.
-pub(super) fn listed(name: &str, bytes: &[u8]) -> Result<Listed, Box<Diagnostic>> {
+pub(super) fn listed(name: &str, bytes: &[u8]) -> Result<SpirvText, Box<Diagnostic>> {
     let assembler = assembled(name, bytes)?;
     let all = instructions(name, &assembler.words)?;
     let names = assembler.ids.into_iter();
     let names = names.filter(|(name, _)| !name.starts_with(|c: char| c.is_ascii_digit()));
-    Ok(Listed {
+    Ok(SpirvText {
         text: assembler.file.text.clone(),
         spans: assembler.spans,
         all,
@@ -244,7 +244,7 @@ impl Assembler {
         }
         let start = self.words.len();
         self.words.push(row.opcode as u32);
-        let mut given = Given {
+        let mut given = LineParts {
             op: row.opcode,
             result,
             ty: None,
@@ -299,7 +299,7 @@ impl Assembler {
     }
 
     /// Notes how numbers of a type are written, and which set is `OpenCL.std`.
-    fn track(&mut self, given: &Given, start: usize) {
+    fn track(&mut self, given: &LineParts, start: usize) {
         let named = self
             .tokens
             .last()
@@ -406,7 +406,7 @@ impl Assembler {
     }
 
     /// Reads a logical operand as often as it comes.
-    fn operands(&mut self, operand: &LogicalOperand, given: &mut Given) -> Assembled<()> {
+    fn operands(&mut self, operand: &LogicalOperand, given: &mut LineParts) -> Assembled<()> {
         match operand.kind {
             OperandKind::IdResult => {
                 return match given.result {
@@ -443,7 +443,7 @@ impl Assembler {
         }
     }
 
-    fn operand(&mut self, kind: OperandKind, given: &mut Given) -> Assembled<()> {
+    fn operand(&mut self, kind: OperandKind, given: &mut LineParts) -> Assembled<()> {
         match kind {
             OperandKind::IdRef | OperandKind::IdScope | OperandKind::IdMemorySemantics => {
                 let token = self.token("an id")?;
@@ -583,7 +583,7 @@ impl Assembler {
 }
 
 /// The parts of a line that its operands refer to.
-struct Given {
+struct LineParts {
     op: Op,
     result: Option<u32>,
     ty: Option<u32>,

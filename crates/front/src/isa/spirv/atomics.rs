@@ -9,7 +9,7 @@ use rspirv::spirv::{MemorySemantics, Op};
 use super::kernel::Writer;
 use super::refusal::Translated;
 use super::types::integer;
-use super::values::{Value, address};
+use super::values::{SpirvValue, address};
 
 /// The scopes by their numbers.
 const SCOPES: [&str; 5] = [
@@ -228,7 +228,7 @@ impl Writer<'_> {
                  {unequal}, {scope});"
             ),
         );
-        self.bind(id, Value::Text(name));
+        self.bind(id, SpirvValue::Text(name));
         Ok(())
     }
 

@@ -24,7 +24,7 @@ const NEWEST: (u32, u32) = (1, 6);
 
 /// The instructions of a module with their places in a text.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct SpirvText {
     pub(super) text: String,
     pub(super) spans: Vec<Span>,
     pub(super) all: Vec<Instruction>,
@@ -66,10 +66,10 @@ fn wrong(name: &str, message: &str, help: &str) -> Box<Diagnostic> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn listed(name: &str, bytes: &[u8]) -> Result<Listed, Box<Diagnostic>> {
+pub(super) fn listed(name: &str, bytes: &[u8]) -> Result<SpirvText, Box<Diagnostic>> {
     let words = words(name, bytes)?;
     let all = instructions(name, &words)?;
-    let mut listed = Listed::default();
+    let mut listed = SpirvText::default();
     for instruction in &all {
         let start = listed.text.len();
         listed.text += &line(instruction);

@@ -11,9 +11,9 @@ use std::collections::{HashMap, HashSet};
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, StorageClass};
 
-use super::module::{Block, Kernel, Module, SpirvFunction, SpirvType};
+use super::module::{Block, EntryPoint, SpirvFunction, SpirvModule, SpirvType};
 use super::refusal::Translated;
-use super::values::Value;
+use super::values::SpirvValue;
 use crate::isa::clike::is_reserved;
 use diag::{MappedText, Span};
 
@@ -24,9 +24,9 @@ const MOST_STATEMENTS: usize = 100_000;
 type Line = (String, usize);
 
 /// A function whose code is being written.
-struct Frame {
+struct FunctionText {
     function: u32,
-    values: HashMap<u32, Value>,
+    values: HashMap<u32, SpirvValue>,
     /// What the names of this instance end with.
     suffix: String,
     /// The variable for its result.
@@ -37,7 +37,7 @@ struct Frame {
 
 /// Writes the code of a module.
 pub(super) struct Writer<'a> {
-    pub(super) module: &'a Module,
+    pub(super) module: &'a SpirvModule,
     /// The structures that are defined.
     pub(super) structures: Vec<u32>,
     /// The lines in front of all kernels.
@@ -51,7 +51,7 @@ pub(super) struct Writer<'a> {
     /// The names of its local memory.
     pub(super) local: HashMap<u32, String>,
     names: HashSet<String>,
-    frames: Vec<Frame>,
+    frames: Vec<FunctionText>,
     calls: usize,
 }
 
@@ -62,7 +62,7 @@ struct OutsideMark {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(module: &'a Module) -> Writer<'a> {
+    pub(super) fn new(module: &'a SpirvModule) -> Writer<'a> {
         Writer {
             module,
             structures: Vec::new(),
@@ -90,7 +90,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a kernel.
-    pub(super) fn kernel(&mut self, kernel: &Kernel) -> Translated<()> {
+    pub(super) fn kernel(&mut self, kernel: &EntryPoint) -> Translated<()> {
         let mark = OutsideMark {
             structures: self.structures.len(),
             outside: self.outside.len(),
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
         written
     }
 
-    fn write_kernel(&mut self, kernel: &Kernel) -> Translated<()> {
+    fn write_kernel(&mut self, kernel: &EntryPoint) -> Translated<()> {
         self.declarations.clear();
         self.body.clear();
         self.local.clear();
@@ -131,7 +131,7 @@ impl<'a> Writer<'a> {
             };
             let name = self.parameter_name(kernel.function, id, number);
             params.push(self.declared(*at, ty, &name)?);
-            self.bind(id, Value::Text(name));
+            self.bind(id, SpirvValue::Text(name));
         }
         self.function_body(kernel.at, function)?;
         self.frames.pop();
@@ -202,7 +202,7 @@ impl<'a> Writer<'a> {
             n => format!("_{n}"),
         };
         self.calls += 1;
-        self.frames.push(Frame {
+        self.frames.push(FunctionText {
             function,
             values: HashMap::new(),
             suffix,
@@ -216,14 +216,14 @@ impl<'a> Writer<'a> {
     }
 
     /// Gives a result its value.
-    pub(super) fn bind(&mut self, id: u32, value: Value) {
+    pub(super) fn bind(&mut self, id: u32, value: SpirvValue) {
         if let Some(frame) = self.frames.last_mut() {
             frame.values.insert(id, value);
         }
     }
 
     /// The value of a result of the current function.
-    pub(super) fn bound(&self, id: u32) -> Option<&Value> {
+    pub(super) fn bound(&self, id: u32) -> Option<&SpirvValue> {
         self.frames.last()?.values.get(&id)
     }
 
@@ -256,7 +256,7 @@ impl<'a> Writer<'a> {
         };
         let name = self.variable(at, id, ty)?;
         self.emit(at, format!("{name} = {value};"));
-        self.bind(id, Value::Text(name));
+        self.bind(id, SpirvValue::Text(name));
         Ok(())
     }
 
@@ -331,7 +331,7 @@ impl<'a> Writer<'a> {
                 (inst.class.opcode, inst.result_id, inst.result_type)
             {
                 let name = self.variable(at, id, ty)?;
-                self.bind(id, Value::Text(name));
+                self.bind(id, SpirvValue::Text(name));
             }
         }
         Ok(())
@@ -356,7 +356,7 @@ impl<'a> Writer<'a> {
                 return self.module.fail(phi, &message, "expected one");
             };
             let value = self.text(at, *value)?;
-            let Some(Value::Text(name)) = self.bound(id) else {
+            let Some(SpirvValue::Text(name)) = self.bound(id) else {
                 continue;
             };
             if *name != value {
@@ -538,7 +538,7 @@ impl<'a> Writer<'a> {
         self.function_body(at, function)?;
         self.frames.pop();
         if let Some(name) = result {
-            self.bind(id, Value::Text(name));
+            self.bind(id, SpirvValue::Text(name));
         }
         Ok(())
     }
@@ -560,7 +560,7 @@ impl<'a> Writer<'a> {
         let name = self.fresh(&wanted);
         let text = self.declared(at, to, &name)?;
         self.declare(at, text);
-        self.bind(id, Value::Place(name.clone(), to));
+        self.bind(id, SpirvValue::Place(name.clone(), to));
         if inst.operands.len() > 1 {
             let value = module.id(at, 1)?;
             self.store(at, &name, to, value)?;

@@ -45,7 +45,7 @@ use std::sync::Arc;
 use diag::{Diagnostic, SourceFile, Span, Translation};
 
 use kernel::Writer;
-use module::Module;
+use module::SpirvModule;
 use refusal::Refusal;
 
 /// A module, translated: a file with its code, and errors in the kernels that it lacks.
@@ -83,7 +83,7 @@ pub fn translate(name: &str, bytes: &[u8]) -> Result<TranslatedModule, Vec<Diagn
         Diagnostic::error("unsupported-spirv", &file, span, message).label(refusal.label)
     };
     let spans = listed.spans.clone();
-    let module = Module::of(listed).map_err(|refusal| vec![said(*refusal, &spans)])?;
+    let module = SpirvModule::of(listed).map_err(|refusal| vec![said(*refusal, &spans)])?;
     if module.kernels.is_empty() {
         let d = Diagnostic::error("no-kernel", &file, file.top(), "this module has no kernel");
         return Err(vec![d.label("expected an `OpEntryPoint Kernel`").help(

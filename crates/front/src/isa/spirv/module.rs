@@ -13,7 +13,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode};
 use rspirv::spirv::{ExecutionModel, Op, StorageClass};
 
-use super::binary::Listed;
+use super::binary::SpirvText;
 use super::refusal::{Refusal, Translated};
 use diag::SourceOrigin;
 
@@ -84,7 +84,7 @@ pub(super) struct SpirvFunction {
 
 /// An entry point.
 #[derive(Clone, Debug)]
-pub(super) struct Kernel {
+pub(super) struct EntryPoint {
     pub(super) at: usize,
     pub(super) name: String,
     pub(super) function: u32,
@@ -94,8 +94,8 @@ pub(super) struct Kernel {
 
 /// A module.
 #[derive(Debug, Default)]
-pub(super) struct Module {
-    pub(super) listed: Listed,
+pub(super) struct SpirvModule {
+    pub(super) listed: SpirvText,
     /// The instruction of each id.
     defined: HashMap<u32, usize>,
     pub(super) names: HashMap<u32, String>,
@@ -104,7 +104,7 @@ pub(super) struct Module {
     /// Structures without padding.
     pub(super) packed: Vec<u32>,
     pub(super) functions: BTreeMap<u32, SpirvFunction>,
-    pub(super) kernels: Vec<Kernel>,
+    pub(super) kernels: Vec<EntryPoint>,
     /// The id of `OpenCL.std`.
     pub(super) library: Option<u32>,
     /// The source line of each instruction, by its line in the listing.
@@ -119,12 +119,12 @@ pub(super) fn id_of(operand: &Operand) -> Option<u32> {
     }
 }
 
-impl Module {
-    pub(super) fn of(listed: Listed) -> Translated<Module> {
-        let mut module = Module {
+impl SpirvModule {
+    pub(super) fn of(listed: SpirvText) -> Translated<SpirvModule> {
+        let mut module = SpirvModule {
             names: listed.names.clone(),
             listed,
-            ..Module::default()
+            ..SpirvModule::default()
         };
         for at in 0..module.listed.all.len() {
             module.declare(at)?;
@@ -298,7 +298,7 @@ impl Module {
         if *model != ExecutionModel::Kernel {
             return self.refuse(at, "a shader; kernels of OpenCL are read");
         }
-        self.kernels.push(Kernel {
+        self.kernels.push(EntryPoint {
             at,
             name: name.clone(),
             function: *function,

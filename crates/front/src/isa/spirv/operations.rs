@@ -11,7 +11,7 @@ use super::kernel::Writer;
 use super::module::SpirvType;
 use super::refusal::Translated;
 use super::types::integer;
-use super::values::Value;
+use super::values::SpirvValue;
 
 /// How an operation is written: `{0}` and so on are its operands, `{s0}` with a sign.
 const FORMS: &[(Op, &str)] = &[
@@ -154,7 +154,7 @@ impl Writer<'_> {
     }
 
     /// Gives the result of an instruction a value that needs no variable.
-    fn bind_result(&mut self, at: usize, value: Value) -> Translated<()> {
+    fn bind_result(&mut self, at: usize, value: SpirvValue) -> Translated<()> {
         match self.module.inst(at).result_id {
             Some(id) => self.bind(id, value),
             None => {
@@ -203,8 +203,8 @@ impl Writer<'_> {
         let module = self.module;
         self.plain(at, 1)?;
         let pointer = module.id(at, 0)?;
-        if let Value::Builtin(of) = self.value(at, pointer)? {
-            return self.bind_result(at, Value::Builtin(of));
+        if let SpirvValue::Builtin(of) = self.value(at, pointer)? {
+            return self.bind_result(at, SpirvValue::Builtin(of));
         }
         let (place, _) = self.place(at, pointer)?;
         self.set(at, &place)
@@ -213,14 +213,14 @@ impl Writer<'_> {
     /// `OpCopyMemorySized` of a whole object.
     fn copy_bytes(&mut self, at: usize) -> Translated<()> {
         let module = self.module;
-        let whole = |value: Value| match value {
-            Value::Recast(of, _) => *of,
+        let whole = |value: SpirvValue| match value {
+            SpirvValue::Recast(of, _) => *of,
             value => value,
         };
         let to = whole(self.value(at, module.id(at, 0)?)?);
         let from = whole(self.value(at, module.id(at, 1)?)?);
         let size = module.constant(module.id(at, 2)?);
-        if let (Value::Place(to, ty), Value::Place(from, of)) = (&to, &from)
+        if let (SpirvValue::Place(to, ty), SpirvValue::Place(from, of)) = (&to, &from)
             && self.same_shape(at, *ty, *of)?
             && size == Some(self.size(at, *ty)?)
         {
@@ -284,10 +284,10 @@ impl Writer<'_> {
             (SpirvType::Pointer(_, to), SpirvType::Pointer(..)) => {
                 let inner = match self.value(at, from)? {
                     // A pointer in a variable has one type, that of the variable.
-                    Value::Recast(of, _) => of,
+                    SpirvValue::Recast(of, _) => of,
                     value => Box::new(value),
                 };
-                self.bind_result(at, Value::Recast(inner, *to))
+                self.bind_result(at, SpirvValue::Recast(inner, *to))
             }
             (SpirvType::Pointer(..), _) | (_, SpirvType::Pointer(..)) => {
                 module.refuse(at, "expected two pointers, or two numbers")
@@ -404,9 +404,9 @@ impl Writer<'_> {
     fn extract(&mut self, at: usize) -> Translated<()> {
         let module = self.module;
         let (whole, indices) = (module.id(at, 0)?, self.literals(at, 1)?);
-        if let Value::Builtin(of) = self.value(at, whole)? {
+        if let SpirvValue::Builtin(of) = self.value(at, whole)? {
             let call = self.builtin(at, of, indices.first().copied().unwrap_or(0))?;
-            return self.bind_result(at, Value::Text(call));
+            return self.bind_result(at, SpirvValue::Text(call));
         }
         let (text, ty) = (self.text(at, whole)?, module.type_id(at, whole)?);
         let part = self.part(at, &text, ty, &indices)?;
@@ -421,7 +421,7 @@ impl Writer<'_> {
         let id = module.inst(at).result_id.unwrap_or(0);
         let name = self.variable(at, id, ty)?;
         let known = match self.value(at, whole)? {
-            Value::Undefined => false,
+            SpirvValue::Undefined => false,
             _ => {
                 let before = self.text(at, whole)?;
                 self.emit(at, format!("{name} = {before};"));
@@ -434,7 +434,7 @@ impl Writer<'_> {
         }
         let part = self.part(at, &name, ty, &indices)?;
         self.emit(at, format!("{part} = {object};"));
-        self.bind(id, Value::Text(name));
+        self.bind(id, SpirvValue::Text(name));
         Ok(())
     }
 
@@ -455,7 +455,7 @@ impl Writer<'_> {
             let part = self.part(at, &name, ty, &[n as u64])?;
             self.emit(at, format!("{part} = {value};"));
         }
-        self.bind(id, Value::Text(name));
+        self.bind(id, SpirvValue::Text(name));
         Ok(())
     }
 

@@ -14,13 +14,13 @@ use super::types::integer;
 
 /// A result in the code.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(super) enum SpirvValue {
     /// An expression without effects.
     Text(String),
     /// A pointer to a place of a type.
     Place(String, u32),
     /// The pointer to a value of another type that another pointer becomes.
-    Recast(Box<Value>, u32),
+    Recast(Box<SpirvValue>, u32),
     /// A number of the work-item in each dimension, or one number.
     Builtin(BuiltIn),
     /// No value.
@@ -97,7 +97,7 @@ impl Writer<'_> {
     }
 
     /// The value of an id.
-    pub(super) fn value(&mut self, at: usize, id: u32) -> Translated<Value> {
+    pub(super) fn value(&mut self, at: usize, id: u32) -> Translated<SpirvValue> {
         if let Some(value) = self.bound(id) {
             return Ok(value.clone());
         }
@@ -107,9 +107,9 @@ impl Writer<'_> {
         };
         match inst.class.opcode {
             Op::Variable => self.variable_outside(defined, id),
-            Op::Undef => Ok(Value::Undefined),
+            Op::Undef => Ok(SpirvValue::Undefined),
             _ => match self.constant_text(defined)? {
-                Some(text) => Ok(Value::Text(text)),
+                Some(text) => Ok(SpirvValue::Text(text)),
                 None => {
                     let message = format!("%{id} is used before it has a value");
                     module.fail(at, &message, "used here")
@@ -199,10 +199,10 @@ impl Writer<'_> {
     }
 
     /// A variable outside of all functions.
-    fn variable_outside(&mut self, at: usize, id: u32) -> Translated<Value> {
+    fn variable_outside(&mut self, at: usize, id: u32) -> Translated<SpirvValue> {
         let module = self.module;
         if let Some(of) = module.builtins.get(&id) {
-            return Ok(Value::Builtin(*of));
+            return Ok(SpirvValue::Builtin(*of));
         }
         let inst = module.inst(at);
         let (class, to) = self.pointed(at, inst.result_type.unwrap_or(0))?;
@@ -216,13 +216,13 @@ impl Writer<'_> {
         let wanted = short.unwrap_or(format!("v{id}"));
         if class == StorageClass::Workgroup {
             if let Some(name) = self.local.get(&id) {
-                return Ok(Value::Place(name.clone(), to));
+                return Ok(SpirvValue::Place(name.clone(), to));
             }
             let name = self.fresh(&wanted);
             let text = self.declared(at, to, &name)?;
             self.declare(at, format!("local {text}"));
             self.local.insert(id, name.clone());
-            return Ok(Value::Place(name, to));
+            return Ok(SpirvValue::Place(name, to));
         }
         let word = match class {
             StorageClass::CrossWorkgroup => "global",
@@ -230,7 +230,7 @@ impl Writer<'_> {
             _ => return module.refuse(at, "expected a builtin, or memory of OpenCL"),
         };
         if let Some(name) = self.program_scope.get(&id) {
-            return Ok(Value::Place(name.clone(), to));
+            return Ok(SpirvValue::Place(name.clone(), to));
         }
         let initial = match inst.operands.get(1) {
             Some(Operand::IdRef(of)) => match module.defined(*of) {
@@ -246,7 +246,7 @@ impl Writer<'_> {
         let text = self.declared(at, to, &name)?;
         self.outside.push((format!("{word} {text}{initial};"), at));
         self.program_scope.insert(id, name.clone());
-        Ok(Value::Place(name, to))
+        Ok(SpirvValue::Place(name, to))
     }
 
     /// An operand as an expression.
@@ -257,17 +257,17 @@ impl Writer<'_> {
     /// A value as an expression.
     pub(super) fn text(&mut self, at: usize, id: u32) -> Translated<String> {
         match self.value(at, id)? {
-            Value::Text(text) => Ok(text),
-            Value::Builtin(of) if Self::is_single(of) => self.builtin(at, of, 0),
-            Value::Builtin(of) => {
+            SpirvValue::Text(text) => Ok(text),
+            SpirvValue::Builtin(of) if Self::is_single(of) => self.builtin(at, of, 0),
+            SpirvValue::Builtin(of) => {
                 let message = format!("the numbers `{of:?}` as a whole are not supported");
                 self.module.fail(at, &message, "expected one component")
             }
-            Value::Undefined => {
+            SpirvValue::Undefined => {
                 let message = format!("%{id} has no value");
                 self.module.fail(at, &message, "the code is undefined here")
             }
-            Value::Place(place, to) => match self.module.type_at(at, to)? {
+            SpirvValue::Place(place, to) => match self.module.type_at(at, to)? {
                 SpirvType::Array(..) => {
                     let message = "a pointer to an array as a value is not supported";
                     self.module
@@ -275,7 +275,7 @@ impl Writer<'_> {
                 }
                 _ => Ok(address(&place)),
             },
-            Value::Recast(of, to) => {
+            SpirvValue::Recast(of, to) => {
                 let class = self.pointed(at, self.module.type_id(at, id)?)?.0;
                 let pointer = self.pointer_text(at, &of)?;
                 let ty = self.pointer_type(at, class, to)?;
@@ -300,15 +300,15 @@ impl Writer<'_> {
         Ok(format!("{space}{} *", self.type_name(at, to)?))
     }
 
-    fn pointer_text(&mut self, at: usize, value: &Value) -> Translated<String> {
+    fn pointer_text(&mut self, at: usize, value: &SpirvValue) -> Translated<String> {
         Ok(match value {
-            Value::Text(text) => text.clone(),
-            Value::Place(place, to) => match self.module.type_at(at, *to)? {
+            SpirvValue::Text(text) => text.clone(),
+            SpirvValue::Place(place, to) => match self.module.type_at(at, *to)? {
                 SpirvType::Array(..) => address(&format!("{place}[0]")),
                 _ => address(place),
             },
-            Value::Recast(of, _) => self.pointer_text(at, of)?,
-            Value::Builtin(_) | Value::Undefined => {
+            SpirvValue::Recast(of, _) => self.pointer_text(at, of)?,
+            SpirvValue::Builtin(_) | SpirvValue::Undefined => {
                 return self.module.fail(at, "expected a pointer", "used here");
             }
         })
@@ -318,11 +318,11 @@ impl Writer<'_> {
     pub(super) fn place(&mut self, at: usize, id: u32) -> Translated<(String, u32)> {
         let (class, to) = self.pointed(at, self.module.type_id(at, id)?)?;
         match self.value(at, id)? {
-            Value::Place(place, to) => Ok((place, to)),
-            Value::Text(text) => Ok((format!("*{text}"), to)),
-            Value::Recast(of, to) => self.recast_place(at, &of, class, to),
-            Value::Builtin(_) => self.module.fail(at, "a builtin is not memory", "used here"),
-            Value::Undefined => {
+            SpirvValue::Place(place, to) => Ok((place, to)),
+            SpirvValue::Text(text) => Ok((format!("*{text}"), to)),
+            SpirvValue::Recast(of, to) => self.recast_place(at, &of, class, to),
+            SpirvValue::Builtin(_) => self.module.fail(at, "a builtin is not memory", "used here"),
+            SpirvValue::Undefined => {
                 let message = format!("%{id} has no value");
                 self.module.fail(at, &message, "the code is undefined here")
             }
@@ -333,11 +333,11 @@ impl Writer<'_> {
     fn recast_place(
         &mut self,
         at: usize,
-        of: &Value,
+        of: &SpirvValue,
         class: StorageClass,
         to: u32,
     ) -> Translated<(String, u32)> {
-        if let Value::Place(place, inner) = of {
+        if let SpirvValue::Place(place, inner) = of {
             // The first part of an object begins where the object does.
             let (mut place, mut inner) = (place.clone(), *inner);
             loop {
@@ -369,13 +369,13 @@ impl Writer<'_> {
         let Some(result) = module.inst(at).result_id else {
             return module.fail(at, "an instruction without a result", "expected one");
         };
-        if let Value::Builtin(of) = self.value(at, base)? {
+        if let SpirvValue::Builtin(of) = self.value(at, base)? {
             let dimension = module.constant(module.id(at, 1)?);
             let Some(dimension) = dimension else {
                 return module.refuse(at, "expected a constant dimension");
             };
             let call = self.builtin(at, of, dimension)?;
-            self.bind(result, Value::Text(call));
+            self.bind(result, SpirvValue::Text(call));
             return Ok(());
         }
         let (mut place, mut ty) = self.place(at, base)?;
@@ -417,7 +417,7 @@ impl Writer<'_> {
                 _ => return module.fail(at, "this has no parts", "expected fewer indices"),
             }
         }
-        self.bind(result, Value::Place(place, ty));
+        self.bind(result, SpirvValue::Place(place, ty));
         Ok(())
     }
 
@@ -450,7 +450,7 @@ impl Writer<'_> {
     /// Stores a value at a place.
     pub(super) fn store(&mut self, at: usize, place: &str, ty: u32, id: u32) -> Translated<()> {
         let module = self.module;
-        if let Value::Undefined = self.value(at, id)? {
+        if let SpirvValue::Undefined = self.value(at, id)? {
             return module.refuse(at, "the value is not defined");
         }
         let null = module.defined(id).is_some_and(|(_, inst)| {

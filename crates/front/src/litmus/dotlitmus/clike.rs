@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::LitmusReader;
 use super::cells::{self, WordCursor, skip_space};
-use crate::isa::clike::{Declaration, Env, Unit};
+use crate::isa::clike::{ClikeCode, Env, TypeWords};
 use crate::isa::{Object, SymbolKind};
 use crate::litmus::build::CThreadDraft;
 use crate::litmus::fronts::language;
@@ -72,7 +72,7 @@ impl LitmusReader<'_> {
         let whole = clean[range.clone()].trim();
         let mut at = WordCursor::new(clean, range.clone());
         let mut name = at.token();
-        let mut declaration = Declaration::default();
+        let mut declaration = TypeWords::default();
         // The words before the name form the type; the name is the last word.
         loop {
             let mut ahead = at.clone();
@@ -257,7 +257,7 @@ impl LitmusReader<'_> {
         }
         let end = self.closing(body, "body of this thread")?;
         let text = MappedText::verbatim(&clean[body + 1..end - 1], body + 1);
-        let unit = Unit::parse(text, language(self.dialect), self.sink);
+        let unit = ClikeCode::parse(text, language(self.dialect), self.sink);
         let env = Env {
             language: language(self.dialect),
             strict: false,
@@ -288,7 +288,7 @@ impl LitmusReader<'_> {
     fn parameter(&mut self, range: Range<usize>) -> Option<String> {
         let clean = self.clean;
         let mut at = WordCursor::new(clean, range.clone());
-        let mut declaration = Declaration::default();
+        let mut declaration = TypeWords::default();
         let mut name = None;
         loop {
             let token = at.token();
@@ -353,7 +353,7 @@ impl LitmusReader<'_> {
     }
 
     /// Combines one thread's declaration of a location with those of the other threads.
-    fn unite(&mut self, id: LocId, declaration: &Declaration) {
+    fn unite(&mut self, id: LocId, declaration: &TypeWords) {
         if let Some(object) = self.symbols.object_mut(id) {
             object.atomic = Some(object.atomic.unwrap_or(true) && declaration.atomic);
             object.boolean |= declaration.boolean;

@@ -10,7 +10,7 @@
 //! - CUDA C++ Programming Guide, *Variable Memory Space Specifiers*: the host has no shared memory.
 
 use crate::isa::ptx;
-use crate::isa::ptx::{Unit, pointers};
+use crate::isa::ptx::{PtxCode, pointers};
 use crate::isa::{OpenObjects, Symbols};
 use crate::mapping::Mapping;
 use diag::{Sink, Span};
@@ -18,7 +18,7 @@ use program::{Expr, LocId, LocationKind, Program, Proxy, Space, ThreadId};
 
 /// The code of kernels in PTX.
 pub(in crate::litmus) struct PtxKernels {
-    pub(in crate::litmus) units: Vec<Unit>,
+    pub(in crate::litmus) units: Vec<PtxCode>,
     /// The settings for reading the code.
     pub(in crate::litmus) env: ptx::PtxEnv,
 }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{HostDeclarations, PtxKernels, Routine, RoutineCode};
 use crate::isa::Symbols;
-use crate::isa::clike::host::{Does, Request};
+use crate::isa::clike::host::{CallAction, Request};
 use crate::isa::clike::{Coordinates, Env};
 use crate::litmus::build::{CThreadDraft, ThreadDraft, lower_clike, lower_ptx};
 use crate::litmus::fronts::language;
@@ -306,7 +306,7 @@ impl<'a> Bodies<'a> {
         device: u32,
     ) -> Body {
         let ty = self.symbols.ty(memory);
-        let tag = if request.does == Does::Map {
+        let tag = if request.does == CallAction::Map {
             Tag::Map
         } else {
             Tag::Unmap

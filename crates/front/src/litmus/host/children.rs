@@ -19,7 +19,7 @@ use super::bodies::{Bodies, CommandThread};
 use super::commands::has_word;
 use super::events::HostEvents;
 use super::{HostBuilder, HostDeclarations};
-use crate::isa::clike::host::{Does, Request};
+use crate::isa::clike::host::{CallAction, Request};
 use diag::Sink;
 use program::dialect::Runtime;
 use program::host::{
@@ -164,7 +164,7 @@ impl HostBuilder<'_, '_> {
             () if has_word(request, "cudaStreamTailLaunch") => ChildStart::Tail,
             () => ChildStart::NoWait,
         };
-        if request.does == Does::EnqueueMarker && waits.is_empty() {
+        if request.does == CallAction::EnqueueMarker && waits.is_empty() {
             self.sink.error(
                 "wrong-operands",
                 request.span,
@@ -190,7 +190,7 @@ impl HostBuilder<'_, '_> {
             }),
         };
         let (name, kind, (threads, groups)) = match request.does {
-            Does::EnqueueMarker => (
+            CallAction::EnqueueMarker => (
                 request.name.clone(),
                 CommandKind::Marker,
                 Default::default(),

@@ -9,7 +9,7 @@
 use super::HostBuilder;
 use super::bodies::{Body, CopiedCell};
 use super::events::enqueues;
-use crate::isa::clike::host::{Does, Request};
+use crate::isa::clike::host::{CallAction, Request};
 use crate::litmus::demands::{check_block, check_clusters};
 use crate::litmus::host::RoutineCode;
 use crate::litmus::places::MAX_THREADS;
@@ -60,7 +60,7 @@ impl HostBuilder<'_, '_> {
         let (kind, (threads, groups)) = self.command(from, device, request, &mut blocking)?;
         let kernel = request.kernel.map(|k| &self.declared.kernels[k]);
         let name = match (request.does, kernel) {
-            (Does::Launch, Some(kernel)) => kernel.name.clone(),
+            (CallAction::Launch, Some(kernel)) => kernel.name.clone(),
             _ => request.name.clone(),
         };
         if self.bodies.too_many(request, self.sink) {
@@ -98,7 +98,7 @@ impl HostBuilder<'_, '_> {
         blocking: &mut bool,
     ) -> Option<(CommandKind, Body)> {
         Some(match request.does {
-            Does::Launch => {
+            CallAction::Launch => {
                 let kernel = request.kernel?;
                 let range = self.range(request)?;
                 (
@@ -106,7 +106,7 @@ impl HostBuilder<'_, '_> {
                     self.bodies.kernel(kernel, range, device),
                 )
             }
-            Does::Copy => {
+            CallAction::Copy => {
                 let (to, source) = (request.memory[0]?, request.memory[1]?);
                 let cells = self.cells(request, to.0, source.0)?;
                 if self.declared.runtime == Runtime::Cuda {
@@ -118,7 +118,7 @@ impl HostBuilder<'_, '_> {
                     self.bodies.copy(request, memory, &cells, device),
                 )
             }
-            Does::Fill => {
+            CallAction::Fill => {
                 let to = request.memory[0]?.0;
                 let cells = self.cells(request, to, to)?;
                 (
@@ -126,9 +126,9 @@ impl HostBuilder<'_, '_> {
                     self.bodies.copy(request, [None, Some(to)], &cells, device),
                 )
             }
-            Does::Map | Does::Unmap => {
+            CallAction::Map | CallAction::Unmap => {
                 let memory = request.memory[0]?.0;
-                let kind = if request.does == Does::Map {
+                let kind = if request.does == CallAction::Map {
                     CommandKind::Map
                 } else {
                     CommandKind::Unmap
@@ -136,9 +136,9 @@ impl HostBuilder<'_, '_> {
                 let writes = self.map_writes(request)?;
                 (kind, self.bodies.map(request, memory, writes, device))
             }
-            Does::Marker => (CommandKind::Marker, Default::default()),
-            Does::Barrier => (CommandKind::Barrier, Default::default()),
-            Does::HostFunction => (
+            CallAction::Marker => (CommandKind::Marker, Default::default()),
+            CallAction::Barrier => (CommandKind::Barrier, Default::default()),
+            CallAction::HostFunction => (
                 CommandKind::HostFunction,
                 self.bodies.function(request.function?),
             ),
@@ -280,7 +280,7 @@ impl HostBuilder<'_, '_> {
         let message =
             format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
         let code = match request.does {
-            Does::EnqueueKernel => "OpenCL C, enqueue_kernel: CLK_INVALID_NDRANGE",
+            CallAction::EnqueueKernel => "OpenCL C, enqueue_kernel: CLK_INVALID_NDRANGE",
             _ => "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE",
         };
         let (first, at) = (sizes_at(request, 1), sizes_at(request, 2));
@@ -411,7 +411,7 @@ impl HostBuilder<'_, '_> {
         let memory = request.memory[0]?.0;
         Some(self.bodies.mapped(
             memory,
-            (request.does == Does::Map).then(|| has_word(request, "CL_MAP_WRITE")),
+            (request.does == CallAction::Map).then(|| has_word(request, "CL_MAP_WRITE")),
         ))
     }
 }

@@ -9,7 +9,7 @@
 //! - CUDA runtime API, cudaStreamWaitEvent: an event that was never recorded is empty.
 
 use super::HostDeclarations;
-use crate::isa::clike::host::{Does, Name, Request};
+use crate::isa::clike::host::{CallAction, Name, Request};
 use diag::{Sink, Span};
 use program::ThreadId;
 use program::dialect::Runtime;
@@ -32,8 +32,8 @@ pub(super) struct HostEvents {
 }
 
 /// Whether a call puts a command on a queue, or registers a function to run.
-pub(super) fn enqueues(does: Does) -> bool {
-    use Does::{Barrier, Callback, Copy, Fill, HostFunction, Launch, Map, Marker, Unmap};
+pub(super) fn enqueues(does: CallAction) -> bool {
+    use CallAction::{Barrier, Callback, Copy, Fill, HostFunction, Launch, Map, Marker, Unmap};
     matches!(
         does,
         Launch | Copy | Fill | Map | Unmap | Marker | Barrier | HostFunction | Callback
@@ -70,7 +70,7 @@ impl HostEvents {
                 command += usize::from(enqueues(request.does));
                 let Some(name) = &request.event else { continue };
                 let (is, context) = match request.does {
-                    Does::CreateUser => {
+                    CallAction::CreateUser => {
                         let context = request.words.first().map_or("context", |w| w.word.as_str());
                         (
                             all.handle_for(&name.word, HandleKind::User),
@@ -78,7 +78,7 @@ impl HostEvents {
                         )
                     }
                     does if enqueues(does)
-                        && does != Does::Callback
+                        && does != CallAction::Callback
                         && declared.runtime == Runtime::OpenCl =>
                     {
                         let lane = request.lane.map_or(0, |l| usize::from(l.0));
@@ -128,20 +128,23 @@ impl HostEvents {
             return;
         }
         let all = || requests.iter().flatten();
-        let named = |does: Does, name: &str| {
+        let named = |does: CallAction, name: &str| {
             all().any(|r| r.does == does && r.event.as_ref().is_some_and(|e| e.word == name))
         };
-        for request in
-            all().filter(|r| matches!(r.does, Does::Wait | Does::LaneWait | Does::Status))
-        {
+        for request in all().filter(|r| {
+            matches!(
+                r.does,
+                CallAction::Wait | CallAction::LaneWait | CallAction::Status
+            )
+        }) {
             if let Some(event) = request
                 .event
                 .as_ref()
-                .filter(|e| !named(Does::Record, &e.word))
+                .filter(|e| !named(CallAction::Record, &e.word))
             {
                 let message = format!("the event `{}` is never recorded", event.word);
                 let (label, note) = match request.does {
-                    Does::Status => (
+                    CallAction::Status => (
                         "is complete from the start",
                         "an event that was never recorded is empty, and a query for it finds \
                          it complete (CUDA runtime API, cudaEventQuery)",

@@ -14,7 +14,7 @@
 
 use super::HostDeclarations;
 use crate::isa::Symbols;
-use crate::isa::clike::host::{Does, Name, Request};
+use crate::isa::clike::host::{CallAction, Name, Request};
 use diag::{Diagnostic, Sink, Span};
 use program::dialect::Runtime;
 use program::host::LaneKind;
@@ -36,17 +36,17 @@ pub(super) fn report(
     for request in requests.iter().flatten() {
         misuse.own_event(request);
         match (declared.runtime, request.does) {
-            (Runtime::Cuda, Does::Launch) => {
+            (Runtime::Cuda, CallAction::Launch) => {
                 misuse.block(request);
                 misuse.device(declared, request);
             }
-            (Runtime::Cuda, Does::Copy) => {
+            (Runtime::Cuda, CallAction::Copy) => {
                 misuse.direction(request);
                 misuse.onto_itself(request, "cudaMemcpy: the memory areas may not overlap");
             }
             (Runtime::OpenCl, does) => {
                 misuse.memory(request);
-                if does == Does::Copy {
+                if does == CallAction::Copy {
                     misuse.onto_itself(
                         request,
                         "OpenCL API, clEnqueueCopyBuffer: CL_MEM_COPY_OVERLAP",
@@ -87,9 +87,9 @@ impl Misuse<'_> {
                 );
                 return;
             }
-            let passes = [Does::Finish, Does::Status, Does::Release];
+            let passes = [CallAction::Finish, CallAction::Status, CallAction::Release];
             let other = |r: &&Request| {
-                r.lane == Some(lane) && r.does != Does::Launch && !passes.contains(&r.does)
+                r.lane == Some(lane) && r.does != CallAction::Launch && !passes.contains(&r.does)
             };
             if let Some(other) = all().find(other) {
                 let (message, first) = (
@@ -290,7 +290,7 @@ impl Misuse<'_> {
         for request in requests
             .iter()
             .flatten()
-            .filter(|r| r.does == Does::SetUser)
+            .filter(|r| r.does == CallAction::SetUser)
         {
             let Some(event) = &request.event else {
                 continue;
@@ -328,7 +328,7 @@ impl Misuse<'_> {
                     continue;
                 }
                 let at = request.memory[0].map_or(request.span, |m| m.1);
-                if request.does == Does::Map {
+                if request.does == CallAction::Map {
                     let writes = request
                         .words
                         .iter()
@@ -368,6 +368,6 @@ impl Misuse<'_> {
 
 fn mapped_memory(r: &Request) -> Option<LocId> {
     r.memory[0]
-        .filter(|_| matches!(r.does, Does::Map | Does::Unmap))
+        .filter(|_| matches!(r.does, CallAction::Map | CallAction::Unmap))
         .map(|m| m.0)
 }

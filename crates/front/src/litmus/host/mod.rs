@@ -15,8 +15,8 @@ use super::build::{
 use super::places::GridLayout;
 use super::{program_scope, views};
 use crate::isa::Symbols;
-use crate::isa::clike::host::{Does, Request};
-use crate::isa::clike::{Env, Unit};
+use crate::isa::clike::host::{CallAction, Request};
+use crate::isa::clike::{ClikeCode, Env};
 use crate::isa::ptx::RegInit;
 use diag::{Sink, Span};
 use program::dialect::Runtime;
@@ -52,7 +52,7 @@ pub(super) struct Routine {
 /// The code of a kernel or a host function.
 pub(super) enum RoutineCode {
     /// Code in the runtime's language.
-    C(Rc<Unit>, Env),
+    C(Rc<ClikeCode>, Env),
     /// Code in PTX: the index of its unit in the [`PtxKernels`], and its registers with initial
     /// values.
     Ptx { unit: usize, regs: Vec<RegInit> },
@@ -227,7 +227,7 @@ impl HostBuilder<'_, '_> {
                 .find(request.event.as_ref()?, from, None, part.sink)
         };
         let op = match request.does {
-            Does::Wait => {
+            CallAction::Wait => {
                 let mut refs = Vec::new();
                 if let Some(r) = &request.event {
                     refs.push(self.events.find(r, from, None, self.sink)?);
@@ -255,36 +255,36 @@ impl HostBuilder<'_, '_> {
                 }
                 HostOp::Wait(refs)
             }
-            Does::Finish => HostOp::Finish(lane?),
-            Does::Flush => HostOp::Flush(lane?),
-            Does::Release => HostOp::Release(lane?),
-            Does::SyncDevice => HostOp::SyncDevice(request.device),
-            Does::CreateUser => {
+            CallAction::Finish => HostOp::Finish(lane?),
+            CallAction::Flush => HostOp::Flush(lane?),
+            CallAction::Release => HostOp::Release(lane?),
+            CallAction::SyncDevice => HostOp::SyncDevice(request.device),
+            CallAction::CreateUser => {
                 HostOp::CreateUser(self.events.handle(event(self)?, request, self.sink)?)
             }
-            Does::SetUser => {
+            CallAction::SetUser => {
                 HostOp::SetUser(self.events.handle(event(self)?, request, self.sink)?)
             }
-            Does::Record => {
+            CallAction::Record => {
                 HostOp::Record(self.events.handle(event(self)?, request, self.sink)?, lane?)
             }
-            Does::LaneWait => {
+            CallAction::LaneWait => {
                 HostOp::LaneWait(lane?, self.events.handle(event(self)?, request, self.sink)?)
             }
-            Does::Status => {
+            CallAction::Status => {
                 let of = match request.event {
                     Some(_) => QuerySubject::Event(event(self)?),
                     None => QuerySubject::Lane(lane?),
                 };
                 return Some(RequestResult::Status(request.status?, of));
             }
-            Does::SetDevice
-            | Does::Nothing
-            | Does::EndOfLife
-            | Does::Ended
-            | Does::UsedAfterEnd
-            | Does::RetainMemory
-            | Does::ReleaseMemory => return None,
+            CallAction::SetDevice
+            | CallAction::Nothing
+            | CallAction::EndOfLife
+            | CallAction::Ended
+            | CallAction::UsedAfterEnd
+            | CallAction::RetainMemory
+            | CallAction::ReleaseMemory => return None,
             _ => return self.enqueue(from, at, request).map(RequestResult::Call),
         };
         Some(RequestResult::Call(op))

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::binding::float;
 use crate::isa::ptx::bits_named;
-use crate::isa::ptx::module::{Param, Variable};
+use crate::isa::ptx::module::{ModuleVariable, Param};
 use program::{Format, Ty};
 
 /// The instructions of a kernel and of the functions that it calls, as opcodes and operands.
@@ -76,7 +76,7 @@ impl<'a> Accesses<'a> {
     }
 
     /// Whether a variable holds an mbarrier object and, at another time, ordinary data.
-    pub(super) fn reuse_object(&self, v: &Variable) -> bool {
+    pub(super) fn reuse_object(&self, v: &ModuleVariable) -> bool {
         let all = self.through(HashSet::from([v.name.as_str()]));
         let of_object = |opcode: &&str| opcode.starts_with("mbarrier.");
         all.iter().any(of_object)
@@ -96,7 +96,7 @@ impl<'a> Accesses<'a> {
     /// The types of the accesses to a variable, by its name or through registers. Without such an
     /// access, for example if its address goes through memory, these are the types of all accesses
     /// to its space through registers. `inner` are the variables of the kernel.
-    pub(super) fn of(&self, v: &Variable, inner: &[&Variable]) -> Vec<Ty> {
+    pub(super) fn of(&self, v: &ModuleVariable, inner: &[&ModuleVariable]) -> Vec<Ty> {
         let named = |operands: &str| {
             inner
                 .iter()

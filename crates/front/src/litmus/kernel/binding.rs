@@ -10,7 +10,7 @@ use program::{FloatOp, Format, NumberType, Rounding, Ty};
 
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Binding {
+pub(super) enum ParameterValue {
     /// An integer.
     Scalar(i64),
     /// A number that is not an integer.
@@ -19,13 +19,13 @@ pub(super) enum Binding {
     Buffer {
         name: String,
         index: Option<u64>,
-        made: Made,
+        made: BufferContents,
     },
 }
 
 /// The contents of a buffer; `None`: not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Made {
+pub(super) struct BufferContents {
     /// The types of an element's fields. A single type means that it is not a structure; empty
     /// means that the types are not given.
     pub(super) fields: Vec<String>,
@@ -186,29 +186,29 @@ fn split_count<'a>(place: &'a str, typed: &str) -> Option<(&'a str, Option<u64>)
     Some((place, Some(count)))
 }
 
-impl Binding {
+impl ParameterValue {
     /// Parses the text after `NAME=`. A structure without a buffer name describes the buffer
     /// `NAME`.
-    pub(super) fn of(name: &str, text: &str) -> Option<Binding> {
+    pub(super) fn of(name: &str, text: &str) -> Option<ParameterValue> {
         match text.trim_start().starts_with('{') {
-            true => Binding::parse(&format!("{name}:{text}")),
-            false => Binding::parse(text),
+            true => ParameterValue::parse(&format!("{name}:{text}")),
+            false => ParameterValue::parse(text),
         }
     }
 
-    fn parse(text: &str) -> Option<Binding> {
+    fn parse(text: &str) -> Option<ParameterValue> {
         let text = text.trim();
         if let Some(value) = integer(text) {
-            return Some(Binding::Scalar(value));
+            return Some(ParameterValue::Scalar(value));
         }
         if let Some(value) = fraction(text) {
-            return Some(Binding::Float(value));
+            return Some(ParameterValue::Float(value));
         }
-        Binding::parse_buffer(text)
+        ParameterValue::parse_buffer(text)
     }
 
     /// Parses `buffer:u32[4]=1,2` and the like.
-    fn parse_buffer(text: &str) -> Option<Binding> {
+    fn parse_buffer(text: &str) -> Option<ParameterValue> {
         let (place, init) = text
             .split_once('=')
             .map_or((text, None), |(place, init)| (place, Some(init)));
@@ -272,10 +272,10 @@ impl Binding {
         } else {
             (None, count)
         };
-        Some(Binding::Buffer {
+        Some(ParameterValue::Buffer {
             name,
             index,
-            made: Made {
+            made: BufferContents {
                 fields,
                 elements,
                 init,
@@ -305,7 +305,7 @@ fn pointed(place: &str) -> Option<(String, u64)> {
 
 impl First {
     /// The value as a test writes it.
-    pub(super) fn text(&self, memory: &BTreeMap<String, Made>) -> String {
+    pub(super) fn text(&self, memory: &BTreeMap<String, BufferContents>) -> String {
         let (name, index) = match self {
             First::Bits(value) => return value.to_string(),
             First::Address(name, index) => (name, index),
@@ -321,7 +321,7 @@ impl First {
     }
 }
 
-impl Made {
+impl BufferContents {
     /// Whether neither types nor size nor values are given.
     pub(super) fn is_unsaid(&self) -> bool {
         self.fields.is_empty() && self.elements.is_none() && self.init.is_none()
@@ -329,7 +329,7 @@ impl Made {
 
     /// The contents, with as many elements as fill `bytes`; `None` if the type or the number of
     /// elements does not fit.
-    pub(super) fn filling(mut self, bytes: u64) -> Option<Made> {
+    pub(super) fn filling(mut self, bytes: u64) -> Option<BufferContents> {
         let own = Laid::new(&self.fields)?.bytes;
         let elements = *self.elements.get_or_insert(bytes / own);
         (elements.checked_mul(own) == Some(bytes)).then_some(self)
@@ -337,7 +337,7 @@ impl Made {
 
     /// The contents extended to whole words. If the initial values are all 0, the buffer becomes
     /// bytes, and accesses decide its types.
-    pub(super) fn of_words(mut self, bytes: u64) -> Made {
+    pub(super) fn of_words(mut self, bytes: u64) -> BufferContents {
         let bytes = bytes.next_multiple_of(WORD);
         self.init = self.init.filter(|init| !all_zeros(init));
         match (&self.init, Laid::new(&self.fields)) {
@@ -351,7 +351,7 @@ impl Made {
     /// The initial values, the number of elements and their type.
     pub(super) fn object(
         &self,
-        memory: &BTreeMap<String, Made>,
+        memory: &BTreeMap<String, BufferContents>,
     ) -> (Vec<String>, u64, Option<String>) {
         let init = self.init.as_deref().unwrap_or_default();
         let points = init.iter().any(|first| matches!(first, First::Address(..)));
@@ -400,8 +400,8 @@ impl Made {
 }
 
 /// The contents that a binding gives to a variable or a named buffer: `u32[4]=1,2`.
-pub(super) fn of_type(binding: &Binding) -> Option<Made> {
-    let Binding::Buffer {
+pub(super) fn of_type(binding: &ParameterValue) -> Option<BufferContents> {
+    let ParameterValue::Buffer {
         name,
         index: None,
         made,
@@ -422,7 +422,7 @@ pub(super) fn of_type(binding: &Binding) -> Option<Made> {
         .iter()
         .flatten()
         .any(|first| matches!(first, First::Address(..)));
-    (made.fields.is_empty() && (ty.bits == 64 || !points)).then(|| Made {
+    (made.fields.is_empty() && (ty.bits == 64 || !points)).then(|| BufferContents {
         fields: vec![word.to_owned()],
         number,
         ..made.clone()
@@ -431,9 +431,9 @@ pub(super) fn of_type(binding: &Binding) -> Option<Made> {
 
 /// The contents that a binding gives to a buffer that others point to: `nodes=u32[4]`,
 /// `nodes={u64,u32}[2]=&nodes[1],5`.
-pub(super) fn of_buffer(name: &str, binding: &Binding) -> Option<Made> {
+pub(super) fn of_buffer(name: &str, binding: &ParameterValue) -> Option<BufferContents> {
     match binding {
-        Binding::Buffer {
+        ParameterValue::Buffer {
             name: own,
             index: None,
             made,
@@ -445,17 +445,17 @@ pub(super) fn of_buffer(name: &str, binding: &Binding) -> Option<Made> {
 /// Applies a binding to a parameter of type `ty`: returns its value, and records its buffer in
 /// `memory`.
 pub(super) fn bind(
-    binding: Binding,
+    binding: ParameterValue,
     ty: &str,
-    memory: &mut BTreeMap<String, Made>,
+    memory: &mut BTreeMap<String, BufferContents>,
     order: &mut Vec<String>,
 ) -> Option<First> {
     Some(match binding {
-        Binding::Float(value) => First::Bits(rounded(float(ty)?.0, value)),
-        Binding::Scalar(value) => {
+        ParameterValue::Float(value) => First::Bits(rounded(float(ty)?.0, value)),
+        ParameterValue::Scalar(value) => {
             First::Bits(float(ty).map_or(value, |(format, _)| rounded(format, value as f64)))
         }
-        Binding::Buffer { name, index, made } => {
+        ParameterValue::Buffer { name, index, made } => {
             if !memory.contains_key(&name) {
                 order.push(name.clone());
             }

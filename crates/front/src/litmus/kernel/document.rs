@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::super::write::{ObjectTable, toml_key};
-use super::binding::Made;
+use super::binding::BufferContents;
 use super::object::{of_bytes, of_fields};
 use program::{Init, LocationKind, Program, Space};
 
@@ -23,7 +23,7 @@ pub(super) struct KernelDraft {
     pub(super) code: String,
     /// Its parts, with where they begin in the module.
     pub(super) places: Vec<(Range<usize>, usize)>,
-    pub(super) memory: BTreeMap<String, Made>,
+    pub(super) memory: BTreeMap<String, BufferContents>,
     pub(super) order: Vec<String>,
 }
 

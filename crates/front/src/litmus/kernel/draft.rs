@@ -10,11 +10,13 @@ use std::ops::Range;
 
 use super::super::write::{ObjectTable, quote, toml_key};
 use super::accesses::{Accesses, mentions, pieces, words};
-use super::binding::{BYTES, Binding, FORM, First, Made, bind, of_buffer, of_type};
+use super::binding::{
+    BYTES, BufferContents, FORM, First, ParameterValue, bind, of_buffer, of_type,
+};
 use super::document::KernelDraft;
 use super::object::{code_of, declared, object, of_bytes, one_of, sized};
-use super::{Launch, Source, fits};
-use crate::isa::ptx::module::{Kernel, Param, Variable};
+use super::{Launch, PtxFile, fits};
+use crate::isa::ptx::module::{Kernel, ModuleVariable, Param};
 use crate::isa::ptx::{bits_named, files_named};
 use crate::litmus::toml::UNKNOWN;
 use diag::{Diagnostic, Sink};
@@ -24,17 +26,17 @@ const DYNAMIC: &str = "%dynamic_smem_size";
 
 /// The binding of a kernel's parameters and variables, in progress.
 struct Drafting<'a> {
-    source: &'a Source,
+    source: &'a PtxFile,
     kernel: &'a Kernel,
     accesses: Accesses<'a>,
     /// The words of the code.
     words: HashSet<&'a str>,
     /// The variables of the kernel and of the functions that it calls.
-    inner: Vec<&'a Variable>,
+    inner: Vec<&'a ModuleVariable>,
     /// The bindings of the launch that no step took yet.
-    given: BTreeMap<String, Binding>,
+    given: BTreeMap<String, ParameterValue>,
     /// The buffers, and the order in which parameters name them.
-    memory: BTreeMap<String, Made>,
+    memory: BTreeMap<String, BufferContents>,
     order: Vec<String>,
     regs: Vec<(String, First)>,
     /// The variables under `[memory]`.
@@ -42,7 +44,7 @@ struct Drafting<'a> {
     errors: Vec<Diagnostic>,
 }
 
-impl Source {
+impl PtxFile {
     /// Drafts the test of a kernel. `whole`: buffers to extend to whole words, with their sizes in
     /// bytes; `inputs`: buffers that begin with unknown values.
     ///
@@ -134,7 +136,7 @@ impl Source {
 }
 
 impl<'a> Drafting<'a> {
-    fn new(source: &'a Source, kernel: &'a Kernel, parts: &[(&'a str, usize)]) -> Self {
+    fn new(source: &'a PtxFile, kernel: &'a Kernel, parts: &[(&'a str, usize)]) -> Self {
         let inner = source.called(kernel).into_iter().flat_map(|f| &f.variables);
         Drafting {
             source,
@@ -169,7 +171,7 @@ impl<'a> Drafting<'a> {
         for text in &launch.args {
             let parsed = text.split_once('=').and_then(|(name, value)| {
                 let name = self.full_name(name.trim());
-                Binding::of(&name, value).map(|binding| (name, binding))
+                ParameterValue::of(&name, value).map(|binding| (name, binding))
             });
             match parsed {
                 Some((name, binding)) => drop(self.given.insert(name, binding)),
@@ -234,8 +236,14 @@ impl<'a> Drafting<'a> {
         }
     }
 
-    fn put_in_register(&mut self, param: &Param, name: String, ty: &str, mut binding: Binding) {
-        if let Binding::Buffer { made, .. } = &mut binding
+    fn put_in_register(
+        &mut self,
+        param: &Param,
+        name: String,
+        ty: &str,
+        mut binding: ParameterValue,
+    ) {
+        if let ParameterValue::Buffer { made, .. } = &mut binding
             && made.fields.is_empty()
         {
             made.number = self.accesses.numbers(&param.name);
@@ -256,7 +264,7 @@ impl<'a> Drafting<'a> {
     /// Makes an object of each variable that the code names, or that the kernel declares.
     fn declare_variables(&mut self) {
         // Arrays of dynamic shared memory; all begin at one place.
-        let mut dynamic: Vec<(&Variable, Made)> = Vec::new();
+        let mut dynamic: Vec<(&ModuleVariable, BufferContents)> = Vec::new();
         let (used, pointed_to) = self.source.used(&self.words);
         for name in &pointed_to {
             let table = ObjectTable::default().with("init", 0);
@@ -282,7 +290,7 @@ impl<'a> Drafting<'a> {
         if self.words.contains(DYNAMIC) {
             self.given
                 .entry(DYNAMIC.to_owned())
-                .or_insert(Binding::Scalar(bytes as i64));
+                .or_insert(ParameterValue::Scalar(bytes as i64));
         }
         let types = dynamic
             .iter()
@@ -302,9 +310,9 @@ impl<'a> Drafting<'a> {
     }
 
     /// The element type and the length that the launch gives a variable.
-    fn given_for(&mut self, variable: &Variable) -> Option<Made> {
+    fn given_for(&mut self, variable: &ModuleVariable) -> Option<BufferContents> {
         let Some(binding) = self.given.remove(&variable.name) else {
-            return Some(Made::default());
+            return Some(BufferContents::default());
         };
         let made = of_type(&binding);
         if made.is_none() {
@@ -318,7 +326,11 @@ impl<'a> Drafting<'a> {
     }
 
     /// The object of a variable, or the reason why its size is unknown.
-    fn declared(&mut self, variable: &Variable, made: Made) -> Option<DeclaredObject> {
+    fn declared(
+        &mut self,
+        variable: &ModuleVariable,
+        made: BufferContents,
+    ) -> Option<DeclaredObject> {
         match self.source.addresses(variable) {
             Ok(addresses) => Some(declared(
                 variable,
@@ -338,7 +350,7 @@ impl<'a> Drafting<'a> {
         }
     }
 
-    fn list_variables(&mut self, tables: Vec<(&Variable, DeclaredObject)>) {
+    fn list_variables(&mut self, tables: Vec<(&ModuleVariable, DeclaredObject)>) {
         for (variable, table) in tables {
             match table {
                 Ok(table) => self.variables.push((variable.name.clone(), table)),
@@ -380,7 +392,7 @@ impl<'a> Drafting<'a> {
                     continue;
                 };
                 if !self.memory.contains_key(&name) && !self.is_variable(&name) {
-                    self.memory.insert(name.clone(), Made::default());
+                    self.memory.insert(name.clone(), BufferContents::default());
                     self.order.push(name);
                 }
             }
@@ -393,7 +405,7 @@ impl<'a> Drafting<'a> {
         for name in std::mem::take(&mut self.order) {
             if !self.is_variable(&name) {
                 self.order.push(name);
-            } else if self.memory.get(&name) == Some(&Made::default()) {
+            } else if self.memory.get(&name) == Some(&BufferContents::default()) {
                 self.memory.remove(&name);
             } else {
                 let message = format!("`{name}` is a variable of the module, not a buffer");
@@ -423,11 +435,11 @@ impl<'a> Drafting<'a> {
     fn bind_special_registers(&mut self) {
         for (name, binding) in std::mem::take(&mut self.given) {
             match binding {
-                Binding::Scalar(value) if name.starts_with('%') => {
+                ParameterValue::Scalar(value) if name.starts_with('%') => {
                     self.regs.push((name, First::Bits(value)));
                 }
                 // `%envreg` gets the lower half of the pointer.
-                binding @ Binding::Buffer { .. } if name.starts_with("%envreg") => {
+                binding @ ParameterValue::Buffer { .. } if name.starts_with("%envreg") => {
                     let value = bind(binding, "u32", &mut self.memory, &mut self.order);
                     self.regs.extend(value.map(|value| (name, value)));
                 }

@@ -10,16 +10,16 @@ use std::ops::Range;
 
 /// A demangled name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct DemangledName {
     /// The qualified name: `ns::scan`.
     pub(super) path: String,
     /// Template arguments: `<int, 4>`; `<…>` if some are not understood; empty without arguments.
     pub(super) arguments: String,
 }
 
-impl Name {
+impl DemangledName {
     /// Demangles a name; `None` if it is not mangled.
-    pub(super) fn of(mangled: &str) -> Option<Name> {
+    pub(super) fn of(mangled: &str) -> Option<DemangledName> {
         let mut reader = NameReader {
             rest: mangled.strip_prefix("_Z")?,
         };
@@ -39,12 +39,14 @@ impl Name {
 
 /// The indices of the names that match a word best; a single one if the word is unambiguous.
 pub(super) fn meant(word: &str, names: &[&str]) -> Vec<usize> {
-    let told: Vec<Option<Name>> = names.iter().map(|name| Name::of(name)).collect();
+    let told: Vec<Option<DemangledName>> =
+        names.iter().map(|name| DemangledName::of(name)).collect();
     fn plain(text: &str) -> String {
         text.replace(' ', "")
     }
     let word = plain(word);
-    let of = |at: usize, holds: &dyn Fn(&Name) -> bool| told[at].as_ref().is_some_and(holds);
+    let of =
+        |at: usize, holds: &dyn Fn(&DemangledName) -> bool| told[at].as_ref().is_some_and(holds);
     let tiers: [&dyn Fn(usize) -> bool; 6] = [
         &|at| names[at] == word,
         &|at| of(at, &|name| plain(&name.text()) == word),
@@ -109,7 +111,7 @@ impl<'a> NameReader<'a> {
         })
     }
 
-    fn name(&mut self) -> Option<Name> {
+    fn name(&mut self) -> Option<DemangledName> {
         let nested = self.eat("N");
         while nested && ["K", "V", "r"].iter().any(|word| self.eat(word)) {}
         let (mut parts, mut arguments) = (Vec::new(), String::new());
@@ -141,7 +143,7 @@ impl<'a> NameReader<'a> {
                 break;
             }
         }
-        (!parts.is_empty()).then(|| Name {
+        (!parts.is_empty()).then(|| DemangledName {
             path: parts.join("::"),
             arguments,
         })
@@ -235,7 +237,9 @@ mod tests {
             ("_ZN12_GLOBAL__N_11kEv", "(anonymous namespace)::k"),
         ] {
             assert_eq!(
-                Name::of(mangled).map(|name| name.text()).as_deref(),
+                DemangledName::of(mangled)
+                    .map(|name| name.text())
+                    .as_deref(),
                 Some(text),
                 "{mangled}"
             );
@@ -248,7 +252,7 @@ mod tests {
             "_Z1",
             "_Z18446744073709551615a",
         ] {
-            assert_eq!(Name::of(other), None, "{other}");
+            assert_eq!(DemangledName::of(other), None, "{other}");
         }
     }
 

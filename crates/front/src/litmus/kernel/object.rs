@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::super::toml::UNKNOWN;
 use super::super::write::{ObjectTable, fields};
-use super::binding::{BYTES, MOST_BYTES, Made};
-use crate::isa::ptx::module::{Initial, Variable};
+use super::binding::{BYTES, BufferContents, MOST_BYTES};
+use crate::isa::ptx::module::{ElementInit, ModuleVariable};
 use crate::isa::ptx::type_named;
 use program::{Layout, Ty};
 
@@ -19,7 +19,7 @@ const BYTE: Ty = Ty {
 
 /// The number of bytes that the launch gives an array of dynamic shared memory; `None` if it does
 /// not say.
-pub(super) fn sized(variable: &Variable, made: &Made) -> Option<u64> {
+pub(super) fn sized(variable: &ModuleVariable, made: &BufferContents) -> Option<u64> {
     let element = made
         .fields
         .first()
@@ -30,16 +30,19 @@ pub(super) fn sized(variable: &Variable, made: &Made) -> Option<u64> {
 
 /// Merges all arrays of dynamic shared memory into the first. If a single binding describes them,
 /// it is kept; if several do, the merged array is `bytes` bytes.
-pub(super) fn one_of<'v>(all: &[(&'v Variable, Made)], bytes: u64) -> Option<(&'v Variable, Made)> {
+pub(super) fn one_of<'v>(
+    all: &[(&'v ModuleVariable, BufferContents)],
+    bytes: u64,
+) -> Option<(&'v ModuleVariable, BufferContents)> {
     let (first, _) = all.first()?;
     let mut said = all.iter().filter(|(_, made)| !made.is_unsaid());
     let made = match (said.next(), said.next()) {
-        (None, _) => Made::default(),
+        (None, _) => BufferContents::default(),
         (Some((_, one)), None) => one.clone(),
-        _ => Made {
+        _ => BufferContents {
             fields: vec![BYTES.to_owned()],
             elements: Some(bytes),
-            ..Made::default()
+            ..BufferContents::default()
         },
     };
     Some((first, made))
@@ -48,8 +51,8 @@ pub(super) fn one_of<'v>(all: &[(&'v Variable, Made)], bytes: u64) -> Option<(&'
 /// A variable under `[memory]`. Compilers print arrays as bytes, so `types`, the types of
 /// the accesses, decide the element type.
 pub(super) fn declared(
-    v: &Variable,
-    made: Made,
+    v: &ModuleVariable,
+    made: BufferContents,
     addresses: Option<Vec<String>>,
     types: Vec<Ty>,
     reused: bool,
@@ -61,7 +64,13 @@ pub(super) fn declared(
     let begins: Vec<i64> = v
         .init
         .iter()
-        .map(|initial| if let Initial::Int(n) = initial { *n } else { 0 })
+        .map(|initial| {
+            if let ElementInit::Int(n) = initial {
+                *n
+            } else {
+                0
+            }
+        })
         .collect();
     let help = || {
         format!(

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::WrittenLaunches;
-use super::launch::{Buffer, Contents, KernelNumbers, Launch, NUMBERS, Value};
+use super::launch::{ArgumentValue, Buffer, Contents, KernelNumbers, NUMBERS, WrittenLaunch};
 use crate::isa::clike::{KernelHead, KernelParameter};
 use diag::{Diagnostic, SourceFile, Span};
 use program::Class;
@@ -12,7 +12,7 @@ use program::litmus::{GivenLaunch, LaunchOrigin};
 
 /// A kernel's launch, with a value for each parameter.
 #[derive(Clone, Debug)]
-pub(super) struct Bound {
+pub(super) struct BoundLaunch {
     pub(super) kernel: String,
     /// The place of the launch in the file, or of the kernel's name.
     pub(super) span: Span,
@@ -22,7 +22,7 @@ pub(super) struct Bound {
     pub(super) cooperative: bool,
     pub(super) by: LaunchOrigin,
     pub(super) arguments: Vec<Argument>,
-    pub(super) memory: Vec<Memory>,
+    pub(super) memory: Vec<LaunchMemory>,
     /// The reason for fewer threads than in the given launch.
     pub(super) smaller: Option<String>,
     /// Buffers without values that have to begin with 0.
@@ -42,7 +42,7 @@ pub(super) struct Argument {
 
 /// Memory of a launch.
 #[derive(Clone, Debug)]
-pub(super) struct Memory {
+pub(super) struct LaunchMemory {
     pub(super) name: String,
     pub(super) span: Span,
     pub(super) element: String,
@@ -59,7 +59,7 @@ pub(super) struct Memory {
     pub(super) same_as: Option<String>,
 }
 
-impl Bound {
+impl BoundLaunch {
     /// Its sizes and numbers.
     pub(super) fn given(&self) -> GivenLaunch {
         let numbers = self.arguments.iter().filter(|a| a.of.is_none());
@@ -136,7 +136,7 @@ pub(super) fn extent(sizes: &[u32]) -> String {
 }
 
 /// A buffer as it can be written.
-fn buffer(memory: &Memory) -> String {
+fn buffer(memory: &LaunchMemory) -> String {
     let length = memory.length.map_or(String::new(), |n| n.to_string());
     let typed = if memory.typed {
         format!(":{}", memory.element)
@@ -169,7 +169,7 @@ pub(super) fn bytes_of(element: &str) -> Option<u64> {
 }
 
 /// What of a parameter's memory its type says.
-fn memory(parameter: &KernelParameter, span: Span, block: u64, all: u64) -> Memory {
+fn memory(parameter: &KernelParameter, span: Span, block: u64, all: u64) -> LaunchMemory {
     let contents = match parameter.class {
         // As many come as there are threads.
         Some(Class::Barrier(program::Scope::Cta)) => Contents::Values(vec![block as i64]),
@@ -179,7 +179,7 @@ fn memory(parameter: &KernelParameter, span: Span, block: u64, all: u64) -> Memo
         Some(_) => Contents::Values(vec![0]),
         None => Contents::Open,
     };
-    Memory {
+    LaunchMemory {
         name: parameter.name.clone(),
         span,
         element: parameter
@@ -197,7 +197,7 @@ fn memory(parameter: &KernelParameter, span: Span, block: u64, all: u64) -> Memo
 }
 
 /// Chooses a value for each parameter.
-pub(super) fn choose_arguments(bound: &mut Bound, head: &KernelHead) {
+pub(super) fn choose_arguments(bound: &mut BoundLaunch, head: &KernelHead) {
     let block = bound.block.iter().map(|n| u64::from(*n)).product();
     let (all, span) = (bound.threads(), bound.span);
     for parameter in &head.parameters {
@@ -226,9 +226,9 @@ pub(super) fn choose_arguments(bound: &mut Bound, head: &KernelHead) {
 /// # Errors
 /// Values that do not fit the kernel.
 pub(super) fn bind_numbers(
-    bound: &mut Bound,
+    bound: &mut BoundLaunch,
     head: &KernelHead,
-    launch: &Launch,
+    launch: &WrittenLaunch,
     file: &Arc<SourceFile>,
 ) -> Result<(), Box<Diagnostic>> {
     let own = |given: &&KernelNumbers| given.kernel == head.name;
@@ -288,7 +288,7 @@ pub(super) fn bind_numbers(
 /// # Errors
 /// Those that do not fit the kernel.
 pub(super) fn bind(
-    bound: &mut Bound,
+    bound: &mut BoundLaunch,
     head: &KernelHead,
     written: &WrittenLaunches,
 ) -> Result<(), Vec<Diagnostic>> {
@@ -354,14 +354,14 @@ struct Binder<'a> {
     block: u64,
     all: u64,
     /// The buffers so far.
-    made: Vec<Memory>,
+    made: Vec<LaunchMemory>,
 }
 
 impl Binder<'_> {
     /// The buffer and the element of an argument, or the number that it is.
     fn place(
         &mut self,
-        argument: &super::launch::Argument,
+        argument: &super::launch::WrittenArgument,
         parameter: &KernelParameter,
         span: Span,
     ) -> Result<(Option<usize>, i64), Box<Diagnostic>> {
@@ -370,15 +370,17 @@ impl Binder<'_> {
             Box::new(misfit(self.written, argument.span, message).label(expected))
         };
         match (&argument.value, &parameter.pointee) {
-            (Value::Number(_, Some(other)), _) if other != name => {
+            (ArgumentValue::Number(_, Some(other)), _) if other != name => {
                 let message = format!("found `{other}`, expected `{name}`");
                 Err(wrong(message, format!("expected {}", signature(self.head))))
             }
-            (Value::Number(number, _), None) => Ok((None, *number)),
-            (Value::Number(0, _), Some(_)) => Ok((None, 0)),
+            (ArgumentValue::Number(number, _), None) => Ok((None, *number)),
+            (ArgumentValue::Number(0, _), Some(_)) => Ok((None, 0)),
             // A module does not say which parameters of 64 bits are pointers.
-            (Value::Number(number, _), Some(of)) if of == super::ptx::BYTES => Ok((None, *number)),
-            (Value::Number(..), Some(_)) => {
+            (ArgumentValue::Number(number, _), Some(of)) if of == super::ptx::BYTES => {
+                Ok((None, *number))
+            }
+            (ArgumentValue::Number(..), Some(_)) => {
                 let message = format!("`{name}` is a pointer, and this is a number");
                 Err(wrong(
                     message,
@@ -389,7 +391,7 @@ impl Binder<'_> {
                 let message = format!("`{name}` is a value, and this is a buffer");
                 Err(wrong(message, "expected a number".to_owned()))
             }
-            (Value::Buffer(buffer), Some(_)) => {
+            (ArgumentValue::Buffer(buffer), Some(_)) => {
                 if self.made.iter().any(|m| m.name == buffer.name) {
                     let message = format!("there is a buffer `{}` before", buffer.name);
                     let d = *wrong(message, "expected another name".to_owned());
@@ -400,7 +402,7 @@ impl Binder<'_> {
                 self.made.push(said(buffer, of_type));
                 Ok((Some(self.made.len() - 1), 0))
             }
-            (Value::Element(buffer, at), Some(_)) => {
+            (ArgumentValue::Element(buffer, at), Some(_)) => {
                 let of = self.made.iter().position(|m| m.name == *buffer);
                 of.map(|of| (Some(of), *at as i64)).ok_or_else(|| {
                     let message = format!("no earlier argument binds a buffer `{buffer}`");
@@ -414,7 +416,7 @@ impl Binder<'_> {
 }
 
 /// A buffer as a launch says it, where it says something.
-fn said(buffer: &Buffer, of_type: Memory) -> Memory {
+fn said(buffer: &Buffer, of_type: LaunchMemory) -> LaunchMemory {
     let contents = match &buffer.contents {
         Contents::Open => of_type.contents,
         said => said.clone(),
@@ -423,7 +425,7 @@ fn said(buffer: &Buffer, of_type: Memory) -> Memory {
         Contents::Values(values) if values.len() > 1 => Some(values.len() as u64),
         _ => None,
     };
-    Memory {
+    LaunchMemory {
         name: buffer.name.clone(),
         typed: of_type.typed || buffer.element.is_some(),
         element: buffer.element.clone().unwrap_or(of_type.element),

@@ -16,7 +16,7 @@
 
 use std::collections::BTreeSet;
 
-use super::bind::{Bound, bytes_of};
+use super::bind::{BoundLaunch, bytes_of};
 use super::head::TRIAL;
 use super::launch::Contents;
 use crate::isa::clike::{BlockLimit, KernelHead, KernelParameter};
@@ -90,7 +90,7 @@ pub(super) fn grid(head: &KernelHead) -> Vec<u32> {
 
 /// The value of a parameter; `width`: threads in the first dimension.
 pub(super) fn scalar(parameter: &KernelParameter, head: &KernelHead, width: i64) -> i64 {
-    let of = |bound: &&crate::isa::clike::Bound| bound.parameter == parameter.name;
+    let of = |bound: &&crate::isa::clike::ParameterBound| bound.parameter == parameter.name;
     let mut bounds = head.traits.bounds.iter().filter(of).peekable();
     let constants: Vec<i64> = bounds.clone().filter_map(|b| b.constant).collect();
     let open = bounds.peek().is_none() || bounds.any(|b| b.constant.is_none());
@@ -113,7 +113,7 @@ pub(super) fn scalar(parameter: &KernelParameter, head: &KernelHead, width: i64)
 }
 
 /// Gives buffers of unsaid length the length that their accesses need; whether some had none.
-pub(super) fn lengths(bound: &mut Bound, program: &Program) {
+pub(super) fn lengths(bound: &mut BoundLaunch, program: &Program) {
     let reach = extents(program);
     let threads = bound.threads();
     for memory in bound
@@ -150,7 +150,7 @@ pub(super) fn lengths(bound: &mut Bound, program: &Program) {
 
 /// Lets buffers of unsaid contents begin with 0 on which the course of the program depends;
 /// whether there was one.
-pub(super) fn contents(bound: &mut Bound, program: &Program) -> bool {
+pub(super) fn contents(bound: &mut BoundLaunch, program: &Program) -> bool {
     let mut open: BTreeSet<LocId> = BTreeSet::new();
     for memory in bound
         .memory

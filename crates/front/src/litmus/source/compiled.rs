@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::bind::{Bound, bytes_of};
+use super::bind::{BoundLaunch, bytes_of};
 use super::kernels;
 use super::{Options, SourceKind};
 use diag::{Sink, SourceFile, SourceLine, Span};
@@ -54,7 +54,7 @@ fn launches(file: &Arc<SourceFile>, kind: SourceKind, options: &Options) -> Vec<
 }
 
 /// A launch with the types of its buffers, which a module does not say.
-fn typed(mut bound: Bound) -> String {
+fn typed(mut bound: BoundLaunch) -> String {
     let base = bound
         .kernel
         .split('<')

@@ -1,6 +1,6 @@
 //! The document of a test that a kernel and its launch make, without the code.
 
-use super::bind::{Argument, Bound, Memory, bytes_of};
+use super::bind::{Argument, BoundLaunch, LaunchMemory, bytes_of};
 use super::launch::Contents;
 use crate::litmus::toml::UNKNOWN;
 use crate::litmus::write::{ObjectTable, quote, toml_key};
@@ -11,7 +11,7 @@ use program::Dialect;
 pub(super) const TRIAL: u64 = 1024;
 
 /// The document.
-pub(super) fn head(name: &str, source: &str, dialect: Dialect, bound: &Bound) -> MappedText {
+pub(super) fn head(name: &str, source: &str, dialect: Dialect, bound: &BoundLaunch) -> MappedText {
     let at = bound.span;
     let mut text = MappedText::new();
     let mut line = |line: String, span: Span| text.push_opaque(&(line + "\n"), span);
@@ -49,7 +49,7 @@ pub(super) fn head(name: &str, source: &str, dialect: Dialect, bound: &Bound) ->
 }
 
 /// The value of a parameter's register; `None`: the parameter is the memory of its name.
-fn register(argument: &Argument, bound: &Bound) -> Option<String> {
+fn register(argument: &Argument, bound: &BoundLaunch) -> Option<String> {
     match argument.of {
         None => Some(argument.number.to_string()),
         Some(memory) => {
@@ -64,7 +64,7 @@ fn register(argument: &Argument, bound: &Bound) -> Option<String> {
 }
 
 /// The value of a name under `[memory]`.
-pub(super) fn object(memory: &Memory) -> ObjectTable {
+pub(super) fn object(memory: &LaunchMemory) -> ObjectTable {
     let mut table = ObjectTable::default();
     if let Some(first) = &memory.same_as {
         return table.with_text("at", first);

@@ -8,17 +8,17 @@ use std::collections::btree_map::Entry;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::bind::{Argument, Bound, Memory, bind, bind_numbers, bytes_of};
+use super::bind::{Argument, BoundLaunch, LaunchMemory, bind, bind_numbers, bytes_of};
 use super::launch::Contents;
 use super::whole::{BoundProgram, ProgramOptions, ReadKernels};
 use super::{Options, SourceKind, WrittenLaunches, choose, head, launch, ptx, written};
 use crate::isa::clike::host_main::{Constants, HostCode, ProgramTrace};
-use crate::isa::clike::{KernelHead, SourceUnit, Unit, with_headers};
+use crate::isa::clike::{ClikeCode, KernelHead, SourceUnit, with_headers};
 use crate::litmus::demands::broken;
 use crate::litmus::fronts::language;
-use crate::litmus::kernel::Source;
-use crate::litmus::reading::{Form, Launch as OtherLaunch, Reading};
-use crate::litmus::toml::{Code, Made, form_made, read_made, read_made_as};
+use crate::litmus::kernel::PtxFile;
+use crate::litmus::reading::{Form, LaunchVariant as OtherLaunch, Reading};
+use crate::litmus::toml::{FileCode, SourceTest, form_made, read_made, read_made_as};
 use diag::{Diagnostic, MappedText, Sink, SourceFile, Span};
 use program::Dialect;
 use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
@@ -35,7 +35,7 @@ const MOST_STEERING: usize = 32;
 /// The kernels of a file.
 enum SourceKernels {
     C(SourceUnit, Dialect),
-    Ptx(Rc<Source>),
+    Ptx(Rc<PtxFile>),
 }
 
 /// The tests of a file: each kernel with each of its launches.
@@ -77,7 +77,7 @@ pub(in crate::litmus) fn documents(
 
 /// A test with its origin.
 enum MadeTest<'a> {
-    Kernel(&'a SourceKernel, Box<Bound>, LitmusTest),
+    Kernel(&'a SourceKernel, Box<BoundLaunch>, LitmusTest),
     Program(&'a BoundProgram<'a>, LitmusTest),
 }
 
@@ -309,7 +309,7 @@ pub(super) fn launches(
     kind: SourceKind,
     options: &Options,
     sink: &mut Sink,
-) -> Vec<(String, Option<Bound>)> {
+) -> Vec<(String, Option<BoundLaunch>)> {
     let (file, dialect) = (sink.file().clone(), kind.dialect());
     let text = with_headers(&file);
     let kernels = SourceKernels::C(SourceUnit::read(text, language(dialect), sink), dialect);
@@ -378,7 +378,7 @@ fn found_again(
     launch: &KernelLaunch,
     dialect: Dialect,
     sink: &mut Sink,
-) -> Result<Option<(SourceKernel, Bound)>, Vec<Diagnostic>> {
+) -> Result<Option<(SourceKernel, BoundLaunch)>, Vec<Diagnostic>> {
     let options = Options {
         launches: vec![launch.text.clone()],
         constants: launch.constants.clone(),
@@ -468,8 +468,9 @@ pub(in crate::litmus) fn at(
             memory.length = Some(other.most_elements as u64);
         }
     }
-    let read =
-        |made: &Made<'_>, sink: &mut Sink| read_made_as(made, Reading::At(other.clone()), sink);
+    let read = |made: &SourceTest<'_>, sink: &mut Sink| {
+        read_made_as(made, Reading::At(other.clone()), sink)
+    };
     let name = &launch.kernel;
     let (mut test, _) = kernel.read_by(&bound, name, &sink, &read)?;
     for _ in 0..MOST_STEERING {
@@ -499,7 +500,7 @@ impl SourceKernels {
         let file = sink.file().clone();
         match dialect {
             Dialect::Ptx => {
-                let source = Source::read(&file.name, &file.text)?;
+                let source = PtxFile::read(&file.name, &file.text)?;
                 Ok(SourceKernels::Ptx(Rc::new(source)))
             }
             dialect => {
@@ -541,7 +542,7 @@ impl SourceKernels {
         &self,
         number: usize,
         given: Option<&WrittenLaunches>,
-        sizes: Option<&launch::Launch>,
+        sizes: Option<&launch::WrittenLaunch>,
         sink: &Sink,
     ) -> Vec<Option<String>> {
         let SourceKernels::C(source, _) = self else {
@@ -665,9 +666,9 @@ struct SourceKernel {
 
 /// Its code.
 enum KernelCode {
-    C(Rc<Unit>, Dialect),
+    C(Rc<ClikeCode>, Dialect),
     /// A module, and the number of the kernel in it.
-    Ptx(Rc<Source>, usize),
+    Ptx(Rc<PtxFile>, usize),
 }
 
 impl SourceKernel {
@@ -679,10 +680,10 @@ impl SourceKernel {
     fn test(
         &self,
         given: Option<&WrittenLaunches>,
-        sizes: Option<&launch::Launch>,
+        sizes: Option<&launch::WrittenLaunch>,
         taken: &[String],
         sink: &mut Sink,
-    ) -> Result<Option<(Bound, LitmusTest)>, Vec<Diagnostic>> {
+    ) -> Result<Option<(BoundLaunch, LitmusTest)>, Vec<Diagnostic>> {
         let mut bound = self.bound(given, sizes, sink.file())?;
         let mut whole = bound.given();
         self.make_smaller(&mut bound);
@@ -735,7 +736,7 @@ impl SourceKernel {
     }
 
     /// The launch of a test.
-    fn launched(&self, bound: &Bound) -> KernelLaunch {
+    fn launched(&self, bound: &BoundLaunch) -> KernelLaunch {
         let inputs = bound
             .memory
             .iter()
@@ -761,7 +762,7 @@ impl SourceKernel {
     }
 
     /// The name of a test: that of the kernel, with its sizes if there is one before.
-    fn name(&self, bound: &Bound, taken: &[String]) -> String {
+    fn name(&self, bound: &BoundLaunch, taken: &[String]) -> String {
         let plain = bound.kernel.clone();
         let (grid, block) = (&bound.grid, &bound.block);
         let sized = format!(
@@ -778,9 +779,9 @@ impl SourceKernel {
     fn bound(
         &self,
         given: Option<&WrittenLaunches>,
-        sizes: Option<&launch::Launch>,
+        sizes: Option<&launch::WrittenLaunch>,
         file: &Arc<SourceFile>,
-    ) -> Result<Bound, Vec<Diagnostic>> {
+    ) -> Result<BoundLaunch, Vec<Diagnostic>> {
         let head = &self.head;
         let launch = given.map(|given| &given.launch).or(sizes);
         let block = launch
@@ -795,7 +796,7 @@ impl SourceKernel {
             _ => LaunchOrigin::Choice,
         };
         let span = given.filter(|given| given.by == LaunchOrigin::Line);
-        let mut bound = Bound {
+        let mut bound = BoundLaunch {
             kernel: head.name.clone(),
             span: span.map_or(self.head.span, |given| given.launch.span),
             grid,
@@ -829,7 +830,7 @@ impl SourceKernel {
     }
 
     /// Makes a launch of too many threads smaller, with numbers and buffers in proportion.
-    fn make_smaller(&self, bound: &mut Bound) {
+    fn make_smaller(&self, bound: &mut BoundLaunch) {
         let before = bound.threads();
         if before <= MOST_THREADS {
             return;
@@ -867,7 +868,7 @@ impl SourceKernel {
     }
 
     /// Adds the arrays of dynamic shared memory, which all begin at one place.
-    fn add_dynamic(&self, bound: &mut Bound, given: Option<&WrittenLaunches>) {
+    fn add_dynamic(&self, bound: &mut BoundLaunch, given: Option<&WrittenLaunches>) {
         let shared = given
             .and_then(|given| given.launch.shared)
             .filter(|_| bound.smaller.is_none());
@@ -876,7 +877,7 @@ impl SourceKernel {
             let length = shared
                 .zip(bytes_of(element))
                 .map(|(bytes, size)| (bytes / size).max(1));
-            bound.memory.push(Memory {
+            bound.memory.push(LaunchMemory {
                 name: name.clone(),
                 span: bound.span,
                 element: element.clone(),
@@ -893,7 +894,7 @@ impl SourceKernel {
     }
 
     /// The test as a TOML file.
-    fn document(&self, bound: &Bound, name: &str, source: &str) -> String {
+    fn document(&self, bound: &BoundLaunch, name: &str, source: &str) -> String {
         let (unit, dialect) = match &self.code {
             KernelCode::C(unit, dialect) => (unit, *dialect),
             KernelCode::Ptx(module, number) => {
@@ -914,7 +915,7 @@ impl SourceKernel {
     /// The test with warnings; `None`: `sink` has the errors.
     fn made(
         &self,
-        bound: &Bound,
+        bound: &BoundLaunch,
         name: &str,
         sink: &mut Sink,
     ) -> Option<(LitmusTest, Vec<Diagnostic>)> {
@@ -934,7 +935,7 @@ impl SourceKernel {
     /// The kernel with a launch, as `read` reads it.
     fn read_by<T>(
         &self,
-        bound: &Bound,
+        bound: &BoundLaunch,
         name: &str,
         sink: &Sink,
         read: Reader<'_, T>,
@@ -954,21 +955,21 @@ impl SourceKernel {
 }
 
 /// Reads a document.
-type Reader<'a, T> = &'a dyn Fn(&Made<'_>, &mut Sink) -> Option<T>;
+type Reader<'a, T> = &'a dyn Fn(&SourceTest<'_>, &mut Sink) -> Option<T>;
 
 /// A kernel in a C-like language with a launch.
 fn of_unit<T>(
-    unit: &Rc<Unit>,
+    unit: &Rc<ClikeCode>,
     dialect: Dialect,
-    bound: &Bound,
+    bound: &BoundLaunch,
     name: &str,
     sink: &Sink,
     read: Reader<'_, T>,
 ) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
     let head = head::head(name, &sink.file().name, dialect, bound);
-    let made = Made {
+    let made = SourceTest {
         head: &head,
-        code: Code::C(unit.clone()),
+        code: FileCode::C(unit.clone()),
     };
     let mut own = Sink::new(sink.file());
     let test = read(&made, &mut own).filter(|_| own.errors() == 0);
@@ -981,9 +982,9 @@ fn of_unit<T>(
 
 /// A kernel of a module with a launch.
 fn of_module(
-    source: &Source,
+    source: &PtxFile,
     number: usize,
-    bound: &Bound,
+    bound: &BoundLaunch,
     name: &str,
 ) -> Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>> {
     let Some((kernel, at)) = source.kernels().nth(number) else {

@@ -20,7 +20,7 @@ use diag::{MappedText, Sink, Span};
 
 /// A launch, as far as it was written.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Launch {
+pub(super) struct WrittenLaunch {
     /// The kernel, or a part of its name; empty: any.
     pub(super) kernel: String,
     /// The arguments of its template.
@@ -34,12 +34,12 @@ pub(super) struct Launch {
     /// Bytes of dynamic shared memory.
     pub(super) shared: Option<u64>,
     /// Its arguments; `None`: they were not written.
-    pub(super) arguments: Option<Vec<Argument>>,
+    pub(super) arguments: Option<Vec<WrittenArgument>>,
     /// The numbers of kernels that are given apart from sizes.
     pub(super) numbers: Vec<KernelNumbers>,
 }
 
-impl Launch {
+impl WrittenLaunch {
     /// Whether it gives the numbers of a kernel apart from sizes.
     pub(super) fn gives_numbers(&self, kernel: &str) -> bool {
         self.numbers.iter().any(|given| given.kernel == kernel)
@@ -57,15 +57,15 @@ pub(super) struct KernelNumbers {
 
 /// An argument of a launch.
 #[derive(Clone, Debug)]
-pub(super) struct Argument {
+pub(super) struct WrittenArgument {
     /// Its place.
     pub(super) span: Span,
-    pub(super) value: Value,
+    pub(super) value: ArgumentValue,
 }
 
 /// The value of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum ArgumentValue {
     /// A number, with the name that it is given by.
     Number(i64, Option<String>),
     /// A buffer.
@@ -122,7 +122,7 @@ const SIZES: [(&str, SizeOf); 5] = [
 pub(super) const NUMBERS: &str = "--kernel-args=";
 
 /// The launches in the lines of a file, in order; errors go to `sink`.
-pub(super) fn directives(text: &str, sink: &mut Sink) -> Vec<Launch> {
+pub(super) fn directives(text: &str, sink: &mut Sink) -> Vec<WrittenLaunch> {
     let sign = match sink.file().translation {
         Some(_) => ";",
         None => "//",
@@ -149,8 +149,8 @@ pub(super) fn directives(text: &str, sink: &mut Sink) -> Vec<Launch> {
 }
 
 /// Sizes and numbers that a file for GPUVerify says.
-pub(super) fn sizes(text: &str) -> Option<Launch> {
-    let mut launch = Launch::default();
+pub(super) fn sizes(text: &str) -> Option<WrittenLaunch> {
+    let mut launch = WrittenLaunch::default();
     let mut global: Option<Vec<u32>> = None;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -199,7 +199,7 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 }
 
 /// A launch from its text.
-pub(super) fn read(text: &MappedText, sink: &mut Sink) -> Option<Launch> {
+pub(super) fn read(text: &MappedText, sink: &mut Sink) -> Option<WrittenLaunch> {
     let mut reader = LaunchReader { text, at: 0, sink };
     reader.launch()
 }
@@ -328,14 +328,14 @@ impl<'t> LaunchReader<'t, '_> {
         self.rest().get(..1).unwrap_or("")
     }
 
-    fn launch(&mut self) -> Option<Launch> {
+    fn launch(&mut self) -> Option<WrittenLaunch> {
         let Some((kernel, _)) = self.name() else {
             return self.wrong("the name of a kernel");
         };
-        let mut launch = Launch {
+        let mut launch = WrittenLaunch {
             kernel,
             span: self.text.span(0..self.text.as_str().len()),
-            ..Launch::default()
+            ..WrittenLaunch::default()
         };
         if self.peek() == "<" && !self.rest().starts_with("<<<") {
             launch.instance = Some(self.instance()?);
@@ -389,17 +389,17 @@ impl<'t> LaunchReader<'t, '_> {
         Some(text.join(", "))
     }
 
-    fn argument(&mut self) -> Option<Argument> {
+    fn argument(&mut self) -> Option<WrittenArgument> {
         self.skip();
         let start = self.at;
         let value = self.value()?;
         let span = self.text.span(start..self.at);
-        Some(Argument { span, value })
+        Some(WrittenArgument { span, value })
     }
 
-    fn value(&mut self) -> Option<Value> {
+    fn value(&mut self) -> Option<ArgumentValue> {
         if let Some(number) = self.number() {
-            return Some(Value::Number(number, None));
+            return Some(ArgumentValue::Number(number, None));
         }
         if self.eat("&") {
             return self.element();
@@ -408,8 +408,8 @@ impl<'t> LaunchReader<'t, '_> {
             return self.wrong("a number or a buffer");
         };
         match name.as_str() {
-            "nullptr" | "NULL" | "false" => return Some(Value::Number(0, None)),
-            "true" => return Some(Value::Number(1, None)),
+            "nullptr" | "NULL" | "false" => return Some(ArgumentValue::Number(0, None)),
+            "true" => return Some(ArgumentValue::Number(1, None)),
             _ => {}
         }
         if self.eat(":") {
@@ -420,7 +420,7 @@ impl<'t> LaunchReader<'t, '_> {
         }
         if self.eat("+") {
             return match self.count() {
-                Some(at) => Some(Value::Element(name, at)),
+                Some(at) => Some(ArgumentValue::Element(name, at)),
                 None => self.wrong("the number of an element"),
             };
         }
@@ -428,10 +428,10 @@ impl<'t> LaunchReader<'t, '_> {
             return self.buffer(name, None);
         }
         if !self.eat("=") {
-            return Some(Value::Element(name, 0));
+            return Some(ArgumentValue::Element(name, 0));
         }
         match self.number() {
-            Some(number) => Some(Value::Number(number, Some(name))),
+            Some(number) => Some(ArgumentValue::Number(number, Some(name))),
             None => self.wrong("a number; of a buffer, say the length: `in[4] = 1`"),
         }
     }
@@ -441,22 +441,22 @@ impl<'t> LaunchReader<'t, '_> {
     }
 
     /// `in[3]`, behind `&`.
-    fn element(&mut self) -> Option<Value> {
+    fn element(&mut self) -> Option<ArgumentValue> {
         let Some((name, _)) = self.name() else {
             return self.wrong("the name of a buffer");
         };
         if !self.eat("[") {
-            return Some(Value::Element(name, 0));
+            return Some(ArgumentValue::Element(name, 0));
         }
         let Some(at) = self.count() else {
             return self.wrong("the number of an element");
         };
         self.expect("]")?;
-        Some(Value::Element(name, at))
+        Some(ArgumentValue::Element(name, at))
     }
 
     /// `[128] = 1`, behind a name.
-    fn buffer(&mut self, name: String, element: Option<String>) -> Option<Value> {
+    fn buffer(&mut self, name: String, element: Option<String>) -> Option<ArgumentValue> {
         self.expect("[")?;
         let length = match self.peek() {
             "]" => None,
@@ -471,7 +471,7 @@ impl<'t> LaunchReader<'t, '_> {
         } else {
             Contents::Open
         };
-        Some(Value::Buffer(Buffer {
+        Some(ArgumentValue::Buffer(Buffer {
             name,
             element,
             length,
@@ -510,7 +510,7 @@ mod tests {
     use super::*;
     use diag::SourceFile;
 
-    fn launch(text: &str) -> Result<Launch, String> {
+    fn launch(text: &str) -> Result<WrittenLaunch, String> {
         let file = SourceFile::new("t", text);
         let mut sink = Sink::new(&file);
         let launch = read(&MappedText::verbatim(text, 0), &mut sink);
@@ -531,14 +531,14 @@ mod tests {
             (it.grid, it.block, it.shared),
             (Some(vec![2]), Some(vec![8, 4]), Some(256))
         );
-        let values: Vec<Value> = it
+        let values: Vec<ArgumentValue> = it
             .arguments
             .expect("arguments")
             .into_iter()
             .map(|a| a.value)
             .collect();
         let buffer = |name: &str, length, contents| {
-            Value::Buffer(Buffer {
+            ArgumentValue::Buffer(Buffer {
                 name: name.into(),
                 element: None,
                 length,
@@ -548,9 +548,9 @@ mod tests {
         let expected = [
             buffer("in", Some(128), Contents::Values(vec![1])),
             buffer("out", None, Contents::Open),
-            Value::Number(-3, None),
-            Value::Element("in".into(), 2),
-            Value::Number(16, Some("n".into())),
+            ArgumentValue::Number(-3, None),
+            ArgumentValue::Element("in".into(), 2),
+            ArgumentValue::Number(16, Some("n".into())),
         ];
         assert_eq!(values, expected);
         assert!(launch("k").expect("a kernel alone").arguments.is_none());

@@ -33,7 +33,7 @@ pub(in crate::litmus) use compiled::{of_module, of_source};
 pub(in crate::litmus) use kernels::{at, form, read, read_again};
 
 use crate::isa::spirv;
-use launch::Launch;
+use launch::WrittenLaunch;
 
 /// How source files are read.
 #[derive(Clone, Debug, Default)]
@@ -167,7 +167,7 @@ pub type Documents = (Vec<(String, String)>, Vec<Diagnostic>);
 /// A launch, where it was written, and what kind of place that is.
 #[derive(Clone, Debug)]
 struct WrittenLaunches {
-    launch: Launch,
+    launch: WrittenLaunch,
     /// The text that its spans are of.
     file: Arc<SourceFile>,
     by: LaunchOrigin,

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use super::bind::{Bound, Memory};
+use super::bind::{BoundLaunch, LaunchMemory};
 use super::launch::Contents;
 use crate::isa::clike::{BlockLimit, KernelHead, KernelParameter, Traits};
 use crate::isa::ptx::module::Kernel;
 use crate::isa::ptx::type_named;
-use crate::litmus::kernel::{Launch, Source};
+use crate::litmus::kernel::{Launch, PtxFile};
 use diag::Span;
 use program::points::Points;
 use program::{LocationKind, Program};
@@ -37,7 +37,7 @@ const TIMERS: [&str; 6] = [
 const WORKSPACE: [&str; 2] = ["%envreg1", "%envreg2"];
 
 /// The demangled name of a kernel, unless another kernel has the same one.
-pub(super) fn short(source: &Source, name: &str) -> String {
+pub(super) fn short(source: &PtxFile, name: &str) -> String {
     let plain = source.path_of(name);
     let same = source
         .kernels()
@@ -49,7 +49,7 @@ pub(super) fn short(source: &Source, name: &str) -> String {
 }
 
 /// A kernel's parameters, and hints at its launch.
-pub(super) fn head(source: &Source, kernel: &Kernel, span: Span) -> KernelHead {
+pub(super) fn head(source: &PtxFile, kernel: &Kernel, span: Span) -> KernelHead {
     let mut head = KernelHead {
         name: short(source, &kernel.name),
         span,
@@ -102,7 +102,7 @@ fn has_word(text: &str, start: &str) -> bool {
     found.any(|(at, _)| !start.starts_with(is_inside) || !text[..at].ends_with(is_inside))
 }
 
-fn traits(source: &Source, kernel: &Kernel) -> Traits {
+fn traits(source: &PtxFile, kernel: &Kernel) -> Traits {
     let text = source.text_of(kernel);
     let has = |words: &[&str]| words.iter().any(|word| has_word(&text, word));
     let lanes = [
@@ -136,9 +136,9 @@ fn traits(source: &Source, kernel: &Kernel) -> Traits {
 
 /// The launch as the reader of modules takes it, and the buffers that begin with any values.
 pub(super) fn launch(
-    source: &Source,
+    source: &PtxFile,
     kernel: &Kernel,
-    bound: &Bound,
+    bound: &BoundLaunch,
 ) -> (Launch, BTreeSet<String>) {
     let mut args = Vec::new();
     let mut told: BTreeSet<usize> = BTreeSet::new();
@@ -195,7 +195,7 @@ pub(super) fn launch(
 }
 
 /// A buffer as the reader of modules takes it.
-fn buffer(memory: &Memory) -> String {
+fn buffer(memory: &LaunchMemory) -> String {
     let length = memory.length.unwrap_or(TRIAL_BYTES);
     let head = format!("{}:{}[{length}]", memory.name, memory.element);
     match &memory.contents {
@@ -211,7 +211,7 @@ fn buffer(memory: &Memory) -> String {
 
 /// Gives buffers the types that their accesses have, and makes numbers of parameters through which
 /// nothing is accessed; whether one of them was.
-pub(super) fn settle(bound: &mut Bound, program: &Program) -> bool {
+pub(super) fn settle(bound: &mut BoundLaunch, program: &Program) -> bool {
     let points = Points::compute(program);
     let mut accessed: BTreeSet<String> = BTreeSet::new();
     for (thread, _, instr) in program.instrs() {

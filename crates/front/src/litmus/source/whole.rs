@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use crate::isa::clike::host_main::{ProgramArgument, ProgramKernel, ProgramMemory, ProgramTrace};
-use crate::isa::clike::{KernelHead, KernelParameter, Unit};
-use crate::litmus::toml::{Code, Made, ProgramCode, UNKNOWN, read_made};
+use crate::isa::clike::{ClikeCode, KernelHead, KernelParameter};
+use crate::litmus::toml::{FileCode, ProgramCode, SourceTest, UNKNOWN, read_made};
 use crate::litmus::write::{ObjectTable, quote, toml_key};
 use diag::{Diagnostic, MappedText, Sink, SourceFile, Span};
 use program::Dialect;
@@ -19,7 +19,7 @@ use program::litmus::{GivenLaunch, KernelLaunch, LaunchOrigin, LitmusTest};
 use std::sync::Arc;
 
 /// The kernels of the file, read: by number, and by the arguments of their template.
-pub(super) type ReadKernels = BTreeMap<(usize, Option<String>), (Rc<KernelHead>, Rc<Unit>)>;
+pub(super) type ReadKernels = BTreeMap<(usize, Option<String>), (Rc<KernelHead>, Rc<ClikeCode>)>;
 
 /// The arguments of a program, and the constants that were given for it.
 #[derive(Clone, Copy)]
@@ -259,7 +259,7 @@ impl<'a> BoundProgram<'a> {
         }
     }
 
-    fn units(&self) -> impl Iterator<Item = &'a Rc<Unit>> {
+    fn units(&self) -> impl Iterator<Item = &'a Rc<ClikeCode>> {
         let all = self.trace.kernels.iter();
         let kernels = self.kernels;
         all.map(move |kernel| &kernels[&key(kernel)].1)
@@ -296,9 +296,9 @@ impl<'a> BoundProgram<'a> {
     ) -> Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>> {
         let head = self.head(name, &sink.file().name);
         let codes = |all: &[(String, MappedText)]| all.iter().map(|f| f.1.clone()).collect();
-        let made = Made {
+        let made = SourceTest {
             head: &head,
-            code: Code::Program(ProgramCode {
+            code: FileCode::Program(ProgramCode {
                 kernels: self.units().cloned().collect(),
                 functions: codes(&self.trace.functions),
                 threads: codes(&self.trace.threads),

@@ -13,7 +13,7 @@ use super::TestReader;
 use super::memory::is_identifier;
 use super::template::TemplateChoice;
 use crate::document::{Value, span_of};
-use crate::isa::clike::{Env, Language, Record, Unit};
+use crate::isa::clike::{ClikeCode, Env, Language, Record};
 use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::build::CThreadDraft;
 use crate::litmus::demands::check_block;
@@ -21,7 +21,7 @@ use crate::litmus::fronts::{Front, Syntax, language};
 use crate::litmus::keys;
 use crate::litmus::reading::Reading;
 use diag::{Sink, Span};
-use program::dialect::Allocation;
+use program::dialect::AllocationKinds;
 use program::{Class, Dialect, GroupSeat, MemoryKind, OpenClMemory, SVM_ATOMICS, Space, Ty};
 
 fn has_region(table: &DeTable<'_>, region: &str) -> bool {
@@ -77,10 +77,10 @@ impl TestReader<'_, '_> {
         if let Some(DeValue::Boolean(atomic)) = table.get("atomic").map(Value::get_ref) {
             object.atomic = Some(*atomic);
         }
-        if allocation == Allocation::Cuda {
+        if allocation == AllocationKinds::Cuda {
             self.cuda_memory(table, object, choice);
         }
-        if allocation != Allocation::OpenCl {
+        if allocation != AllocationKinds::OpenCl {
             return;
         }
         self.opencl_memory(table, object, choice);
@@ -198,7 +198,7 @@ impl TestReader<'_, '_> {
                     continue;
                 };
                 if code.as_str().contains(name) {
-                    let unit = Unit::parse(code, language, &mut Sink::new(self.sink.file()));
+                    let unit = ClikeCode::parse(code, language, &mut Sink::new(self.sink.file()));
                     found = unit.structure(name, language);
                 }
             }
@@ -277,7 +277,7 @@ impl TestReader<'_, '_> {
                 let Some(code) = reader.string(table, "code", choice) else {
                     return;
                 };
-                let unit = Rc::new(Unit::parse(code, language(dialect), reader.sink));
+                let unit = Rc::new(ClikeCode::parse(code, language(dialect), reader.sink));
                 let env = reader.env(dialect, table, symbols, choice);
                 threads.push(CThreadDraft {
                     name,
@@ -346,7 +346,7 @@ impl TestReader<'_, '_> {
                 let Some(code) = self.string(table, "code", choice) else {
                     return;
                 };
-                Rc::new(Unit::parse(code, language(dialect), self.sink))
+                Rc::new(ClikeCode::parse(code, language(dialect), self.sink))
             }
         };
         let launched = grid.first().map(|(at, _)| at.range);

@@ -11,7 +11,7 @@ use crate::document::{Value, entries, span_of};
 use crate::isa::clike::{class_initial, class_named};
 use crate::isa::{Object, Symbols};
 use crate::litmus::keys;
-use program::dialect::Allocation;
+use program::dialect::AllocationKinds;
 use program::{
     ATTRIBUTES, Class, Dialect, Init, LocId, Machine, MemoryKind, SVM_ATOMICS, Space, Ty,
 };
@@ -154,11 +154,11 @@ impl TestReader<'_, '_> {
         };
         let allocation = dialect.row().allocation;
         let has = |key: &str| match allocation {
-            Allocation::Cuda => key != SVM_ATOMICS,
-            Allocation::OpenCl => key == SVM_ATOMICS,
-            Allocation::Unsaid => false,
+            AllocationKinds::Cuda => key != SVM_ATOMICS,
+            AllocationKinds::OpenCl => key == SVM_ATOMICS,
+            AllocationKinds::Unsaid => false,
         };
-        if allocation == Allocation::Unsaid {
+        if allocation == AllocationKinds::Unsaid {
             let message = format!("tests of the dialect `{dialect}` have no `machine`");
             self.sink
                 .error("conflicting-keys", span_of(value), message, |d| {

@@ -14,7 +14,7 @@ use super::memory::is_identifier;
 use super::template::{TemplateChoice, tables};
 use crate::document::{Value, entries, span_of};
 use crate::isa::clike::host::Names;
-use crate::isa::clike::{Env, Unit};
+use crate::isa::clike::{ClikeCode, Env};
 use crate::isa::ptx;
 use crate::isa::{SymbolKind, Symbols};
 use crate::litmus::build::{CThreadDraft, declare_votes};
@@ -481,13 +481,13 @@ impl TestReader<'_, '_> {
         code: MappedText,
         may_be_ptx: bool,
         advice: &str,
-    ) -> Unit {
+    ) -> ClikeCode {
         let (kept, errors) = (self.sink.kept(), self.sink.errors());
         let text = may_be_ptx.then(|| code.clone());
-        let unit = Unit::parse(code, language(dialect), self.sink);
+        let unit = ClikeCode::parse(code, language(dialect), self.sink);
         if let (Some(text), true) = (text, self.sink.errors() > errors) {
             let mut other = Sink::new(self.sink.file());
-            ptx::Unit::parse(text, &mut other);
+            ptx::PtxCode::parse(text, &mut other);
             if other.errors() == 0 {
                 self.sink.advise(kept, advice);
             }
@@ -496,13 +496,13 @@ impl TestReader<'_, '_> {
     }
 
     /// Parses code in PTX. If that fails, adds advice if it reads as CUDA C++ or calls the runtime.
-    fn ptx_code(&mut self, code: MappedText) -> ptx::Unit {
+    fn ptx_code(&mut self, code: MappedText) -> ptx::PtxCode {
         let (kept, errors) = (self.sink.kept(), self.sink.errors());
         let text = code.clone();
-        let unit = ptx::Unit::parse(code, self.sink);
+        let unit = ptx::PtxCode::parse(code, self.sink);
         if self.sink.errors() > errors {
             let mut other = Sink::new(self.sink.file());
-            Unit::parse(text.clone(), language(Dialect::Cuda), &mut other);
+            ClikeCode::parse(text.clone(), language(Dialect::Cuda), &mut other);
             if ["cuda", "<<<"]
                 .iter()
                 .any(|call| text.as_str().contains(call))

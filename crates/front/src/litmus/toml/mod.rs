@@ -20,11 +20,11 @@ use super::fronts::{Front, Syntax, dialects};
 use super::keys;
 use super::reading::{Form, Reading, of_two};
 use crate::document::{self, Value, span_of};
-use crate::isa::clike::Unit;
+use crate::isa::clike::ClikeCode;
 use crate::isa::ptx::PtxEnv;
 use diag::{MappedText, Sink, Span, one_line};
 use program::litmus::{LitmusTest, MAX_BOUND, Prop, Quantifier};
-use program::options::{OPTIONS, Row, Setting};
+use program::options::{OPTIONS, OptionRow, Setting};
 
 mod clike;
 mod cuda;
@@ -113,11 +113,11 @@ pub(super) fn read_as(sink: &mut Sink, only: Option<&str>, reading: Reading) -> 
 
 /// A test whose document was made of a source file: the document stands for places of the file,
 /// and the code is the file's.
-pub(in crate::litmus) struct Made<'a> {
+pub(in crate::litmus) struct SourceTest<'a> {
     /// The document without the code.
     pub(in crate::litmus) head: &'a MappedText,
     /// The code.
-    pub(in crate::litmus) code: Code,
+    pub(in crate::litmus) code: FileCode,
 }
 
 /// Allows the warnings that a whole file names.
@@ -133,9 +133,9 @@ fn allow(root: &DeTable<'_>, sink: &mut Sink) {
 }
 
 /// The code of a kernel of a source file.
-pub(in crate::litmus) enum Code {
+pub(in crate::litmus) enum FileCode {
     /// In a C-like language, parsed.
-    C(Rc<Unit>),
+    C(Rc<ClikeCode>),
     /// In PTX.
     Ptx(MappedText),
     /// A whole program.
@@ -144,19 +144,19 @@ pub(in crate::litmus) enum Code {
 
 /// The code of a program with its host, in the order of the document.
 pub(in crate::litmus) struct ProgramCode {
-    pub(in crate::litmus) kernels: Vec<Rc<Unit>>,
+    pub(in crate::litmus) kernels: Vec<Rc<ClikeCode>>,
     pub(in crate::litmus) functions: Vec<MappedText>,
     pub(in crate::litmus) threads: Vec<MappedText>,
 }
 
 /// Reads a test that was made of the file of `sink`.
-pub(in crate::litmus) fn read_made(made: &Made<'_>, sink: &mut Sink) -> Option<LitmusTest> {
+pub(in crate::litmus) fn read_made(made: &SourceTest<'_>, sink: &mut Sink) -> Option<LitmusTest> {
     read_made_as(made, Reading::Exact, sink)
 }
 
 /// Reads it with another launch, if `reading` says so.
 pub(in crate::litmus) fn read_made_as(
-    made: &Made<'_>,
+    made: &SourceTest<'_>,
     reading: Reading,
     sink: &mut Sink,
 ) -> Option<LitmusTest> {
@@ -168,7 +168,7 @@ pub(in crate::litmus) fn read_made_as(
 }
 
 /// Reads it with the thread's place in registers.
-pub(in crate::litmus) fn form_made(made: &Made<'_>, sink: &mut Sink) -> Option<Form> {
+pub(in crate::litmus) fn form_made(made: &SourceTest<'_>, sink: &mut Sink) -> Option<Form> {
     made_by(made, Reading::Form, sink, |reader| {
         let root = reader.root;
         let kernel = root.get("kernel").and_then(|v| v.get_ref().as_table())?;
@@ -177,7 +177,7 @@ pub(in crate::litmus) fn form_made(made: &Made<'_>, sink: &mut Sink) -> Option<F
 }
 
 fn made_by<T>(
-    made: &Made<'_>,
+    made: &SourceTest<'_>,
     reading: Reading,
     sink: &mut Sink,
     read: impl FnOnce(&mut TestReader<'_, '_>) -> Option<T>,
@@ -264,7 +264,7 @@ struct TestReader<'a, 's> {
     file: &'a str,
     root: &'a DeTable<'a>,
     /// Of a document that was made: the text that it was made of.
-    made: Option<&'a Made<'a>>,
+    made: Option<&'a SourceTest<'a>>,
     template: Template,
     sink: &'s mut Sink,
     reading: Reading,
@@ -293,15 +293,15 @@ impl TestReader<'_, '_> {
     /// The code of a kernel in PTX, or of a thread.
     fn code(&mut self, table: &DeTable<'_>, choice: &TemplateChoice) -> Option<MappedText> {
         match self.made.map(|made| &made.code) {
-            Some(Code::Ptx(text)) => Some(text.clone()),
+            Some(FileCode::Ptx(text)) => Some(text.clone()),
             _ => self.string(table, "code", choice),
         }
     }
 
     /// The parsed code of a kernel that a source file has.
-    fn of_source(&self) -> Option<Rc<Unit>> {
+    fn of_source(&self) -> Option<Rc<ClikeCode>> {
         match self.made.map(|made| &made.code) {
-            Some(Code::C(unit)) => Some(unit.clone()),
+            Some(FileCode::C(unit)) => Some(unit.clone()),
             _ => None,
         }
     }
@@ -309,7 +309,7 @@ impl TestReader<'_, '_> {
     /// The code of a program that a source file has.
     fn program(&self) -> Option<&ProgramCode> {
         match self.made.map(|made| &made.code) {
-            Some(Code::Program(program)) => Some(program),
+            Some(FileCode::Program(program)) => Some(program),
             _ => None,
         }
     }
@@ -541,7 +541,7 @@ impl TestReader<'_, '_> {
         };
         OPTIONS
             .iter()
-            .filter_map(|row: &Row| {
+            .filter_map(|row: &OptionRow| {
                 Setting::read(row.name, self.word(table, row.name, row.values, choice)?).ok()
             })
             .collect()

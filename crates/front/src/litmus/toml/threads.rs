@@ -9,7 +9,7 @@ use super::template::{TemplateChoice, tables};
 use super::{TestReader, integer};
 use crate::document::span_of;
 use crate::isa::Symbols;
-use crate::isa::ptx::{RegInit, Unit};
+use crate::isa::ptx::{PtxCode, RegInit};
 use crate::litmus::build::ThreadDraft;
 use crate::litmus::fronts::Front;
 use crate::litmus::places::{MAX_THREADS, special_registers};
@@ -24,7 +24,7 @@ impl TestReader<'_, '_> {
         dialect: Dialect,
         symbols: &Symbols,
         choice: &TemplateChoice,
-    ) -> (Vec<ThreadDraft>, Vec<Unit>) {
+    ) -> (Vec<ThreadDraft>, Vec<PtxCode>) {
         let mut threads = Vec::new();
         let mut units = Vec::new();
         if let Some(kernel) = self.root.get("kernel").and_then(|v| v.get_ref().as_table()) {
@@ -51,7 +51,7 @@ impl TestReader<'_, '_> {
                 });
             }
             if let Some(code) = reader.string(table, "code", choice) {
-                units.push(Unit::parse(code, reader.sink));
+                units.push(PtxCode::parse(code, reader.sink));
                 threads.push(ThreadDraft {
                     name,
                     place,
@@ -223,7 +223,7 @@ impl TestReader<'_, '_> {
         symbols: &Symbols,
         choice: &TemplateChoice,
         threads: &mut Vec<ThreadDraft>,
-        units: &mut Vec<Unit>,
+        units: &mut Vec<PtxCode>,
     ) {
         let grid = self.grid(dialect, table, choice);
         let regs = self.regs(table, symbols, choice);
@@ -233,7 +233,7 @@ impl TestReader<'_, '_> {
         if grid.is_empty() {
             return;
         }
-        units.push(Unit::parse(code, self.sink));
+        units.push(PtxCode::parse(code, self.sink));
         for (at, place) in grid {
             let mut specials = special_registers(at);
             let mut regs = regs.clone();

@@ -116,7 +116,7 @@ pub(super) fn cells(scene: &Scene, column_of: &[usize]) -> (Vec<GridCell>, usize
 
 /// Plans the routes of all edges, shown ones first.
 pub(super) fn plan(scene: &Scene, cells: &[GridCell], columns: usize, rows: usize) -> RoutePlans {
-    let mut planner = Planner {
+    let mut planner = RoutePlanner {
         shown: true,
         arcs: vec![0; columns + 1],
         across: vec![0; columns + 1],
@@ -168,7 +168,7 @@ pub(super) fn plan(scene: &Scene, cells: &[GridCell], columns: usize, rows: usiz
 }
 
 #[derive(Clone)]
-struct Planner {
+struct RoutePlanner {
     shown: bool,
     arcs: Vec<usize>,
     across: Vec<usize>,
@@ -178,7 +178,7 @@ struct Planner {
     unseen: usize,
 }
 
-impl Planner {
+impl RoutePlanner {
     fn way(&mut self, scene: &Scene, cells: &[GridCell], edge: usize) -> RoutePlan {
         let edge = &scene.edges[edge];
         match (cells[edge.from], cells[edge.to]) {

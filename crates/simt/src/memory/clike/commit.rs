@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::graph::{History, HistoryEvent, HistoryKind};
 use super::{Clike, GLOBAL, REGIONS};
-use crate::code::{AccessPlace, Code, Failure, PhysicalLocation, Regions};
+use crate::code::{AccessPlace, Code, FailureOrder, PhysicalLocation, Regions};
 use crate::memory::{Age, Context, MemoryAccess};
 use crate::record::{self, HazardKind, RunHazard};
 use crate::{Result, StepHalt};
@@ -303,7 +303,10 @@ impl Clike {
             && self.language.failure
             && let Some(failure) = access.failure
         {
-            (acquire, sc) = (failure != Failure::Relaxed, failure == Failure::SeqCst);
+            (acquire, sc) = (
+                failure != FailureOrder::Relaxed,
+                failure == FailureOrder::SeqCst,
+            );
         }
         // In OpenCL, an operation whose scope is wider than the work-item is atomic.
         let mut atomic = if self.language.regions {

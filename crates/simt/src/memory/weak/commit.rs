@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::tags::Tag;
+use super::tags::PathTag;
 use super::tail::PendingRead;
 use super::view::{ViewKey, WriteSet, WriteView};
 use super::write::{PatternHead, ReadOrigin, Write};
@@ -96,11 +96,11 @@ impl Weak {
             tag,
             token,
         };
-        known.add(key(Tag::of(t.access.proxy, cta)), 1 << slot);
+        known.add(key(PathTag::of(t.access.proxy, cta)), 1 << slot);
         // The thread of an access matters only at the end of a kernel, in programs with several
         // proxies.
         if !code.plain && code.program.host.is_some() {
-            known.add(key(Tag::Of(cta)), 1 << slot);
+            known.add(key(PathTag::Of(cta)), 1 << slot);
         }
     }
 
@@ -119,7 +119,7 @@ impl Weak {
                 usize::from(e.key.loc) == t.place.loc
                     && token.is_none_or(|token| e.key.token == token)
                     && match t.access.map {
-                        true => e.key.va == t.place.va && e.key.tag == Tag::OfMap(cta),
+                        true => e.key.va == t.place.va && e.key.tag == PathTag::OfMap(cta),
                         false => e.key.tag.applies(e.key.va, t.place.va, t.access.proxy, cta),
                     }
             })

@@ -45,7 +45,7 @@ use program::{Proxy, Scope};
 
 /// The proxies that a path has crossed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Tag {
+pub(super) enum PathTag {
     Generic,
     GenericAlias,
     Raw(Proxy, u16),
@@ -66,12 +66,12 @@ const SPECIAL: [Proxy; 4] = [
     Proxy::Async,
 ];
 
-impl Tag {
+impl PathTag {
     /// The tag of an access by a thread of that CTA.
-    pub(super) fn of(proxy: Proxy, cta: u16) -> Tag {
+    pub(super) fn of(proxy: Proxy, cta: u16) -> PathTag {
         match proxy {
-            Proxy::Generic => Tag::Generic,
-            p => Tag::Raw(p, cta),
+            Proxy::Generic => PathTag::Generic,
+            p => PathTag::Raw(p, cta),
         }
     }
 
@@ -79,13 +79,17 @@ impl Tag {
     /// through address `va` by `proxy` in `cta`.
     pub(super) fn applies(self, known: u16, va: u16, proxy: Proxy, cta: u16) -> bool {
         match self {
-            Tag::Generic => known == va && proxy == Proxy::Generic,
-            Tag::GenericAlias => proxy == Proxy::Generic,
-            Tag::Raw(p, c) | Tag::In(p, c) => {
+            PathTag::Generic => known == va && proxy == Proxy::Generic,
+            PathTag::GenericAlias => proxy == Proxy::Generic,
+            PathTag::Raw(p, c) | PathTag::In(p, c) => {
                 known == va && p == proxy && (c == cta || c == EVERYWHERE)
             }
-            Tag::InAlias(p, c) => (p, c) == (proxy, cta),
-            Tag::Mapped | Tag::Launched | Tag::OfMap(_) | Tag::Of(_) | Tag::Over => false,
+            PathTag::InAlias(p, c) => (p, c) == (proxy, cta),
+            PathTag::Mapped
+            | PathTag::Launched
+            | PathTag::OfMap(_)
+            | PathTag::Of(_)
+            | PathTag::Over => false,
         }
     }
 }
@@ -94,8 +98,8 @@ impl Tag {
 /// proxies.
 pub(super) fn leave(view: &mut WriteView, cta: u16) {
     extend(view, |tag, add| match tag {
-        Tag::Raw(_, c) if c == cta => add(Tag::Generic),
-        Tag::Of(c) if c == cta => add(Tag::Over),
+        PathTag::Raw(_, c) if c == cta => add(PathTag::Generic),
+        PathTag::Of(c) if c == cta => add(PathTag::Over),
         _ => {}
     });
 }
@@ -104,14 +108,14 @@ pub(super) fn leave(view: &mut WriteView, cta: u16) {
 /// follow it.
 pub(super) fn enter(view: &mut WriteView, cta: u16) {
     extend(view, |tag, add| match tag {
-        Tag::Generic => {
-            SPECIAL.iter().for_each(|p| add(Tag::In(*p, cta)));
-            add(Tag::Launched);
+        PathTag::Generic => {
+            SPECIAL.iter().for_each(|p| add(PathTag::In(*p, cta)));
+            add(PathTag::Launched);
         }
-        Tag::GenericAlias => SPECIAL.iter().for_each(|p| add(Tag::InAlias(*p, cta))),
-        Tag::Over => {
-            add(Tag::InAlias(Proxy::Generic, cta));
-            SPECIAL.iter().for_each(|p| add(Tag::InAlias(*p, cta)));
+        PathTag::GenericAlias => SPECIAL.iter().for_each(|p| add(PathTag::InAlias(*p, cta))),
+        PathTag::Over => {
+            add(PathTag::InAlias(Proxy::Generic, cta));
+            SPECIAL.iter().for_each(|p| add(PathTag::InAlias(*p, cta)));
         }
         _ => {}
     });
@@ -120,11 +124,11 @@ pub(super) fn enter(view: &mut WriteView, cta: u16) {
 /// Applies a proxy fence of a thread of that CTA.
 pub(super) fn cross(view: &mut WriteView, fence: Fence, cta: u16) {
     extend(view, |tag, add| match (fence, tag) {
-        (Fence::Alias, Tag::Generic) => add(Tag::GenericAlias),
+        (Fence::Alias, PathTag::Generic) => add(PathTag::GenericAlias),
         (Fence::Proxy(Proxy::Generic), _) => {}
-        (Fence::Proxy(p), Tag::Generic) => add(Tag::In(p, cta)),
-        (Fence::Proxy(p), Tag::GenericAlias) => add(Tag::InAlias(p, cta)),
-        (Fence::Proxy(p), Tag::Raw(q, c)) if (p, cta) == (q, c) => add(Tag::Generic),
+        (Fence::Proxy(p), PathTag::Generic) => add(PathTag::In(p, cta)),
+        (Fence::Proxy(p), PathTag::GenericAlias) => add(PathTag::InAlias(p, cta)),
+        (Fence::Proxy(p), PathTag::Raw(q, c)) if (p, cta) == (q, c) => add(PathTag::Generic),
         _ => {}
     });
 }
@@ -134,10 +138,10 @@ pub(super) fn map(view: &mut WriteView, acquire: bool, scope: Scope, va: Option<
     let mut added: Vec<(ViewKey, u128)> = Vec::new();
     for e in view.entries() {
         let tag = match e.key.tag {
-            Tag::Generic if !acquire => Tag::Mapped,
-            Tag::Mapped if acquire && va == Some(e.key.va) => Tag::OfMap(cta),
-            Tag::Launched if acquire && va == Some(e.key.va) && scope >= Scope::Gpu => {
-                Tag::OfMap(cta)
+            PathTag::Generic if !acquire => PathTag::Mapped,
+            PathTag::Mapped if acquire && va == Some(e.key.va) => PathTag::OfMap(cta),
+            PathTag::Launched if acquire && va == Some(e.key.va) && scope >= Scope::Gpu => {
+                PathTag::OfMap(cta)
             }
             _ => continue,
         };
@@ -164,11 +168,11 @@ pub(super) fn cross_async(
     for e in view.entries().iter().filter(|e| covers(e.key.loc)) {
         let mut add = |tag| added.push((ViewKey { tag, ..e.key }, e.writes));
         match e.key.tag {
-            Tag::Generic => add(Tag::In(Proxy::Async, to)),
-            Tag::Raw(Proxy::Async, c) => {
-                add(Tag::In(Proxy::Async, to));
+            PathTag::Generic => add(PathTag::In(Proxy::Async, to)),
+            PathTag::Raw(Proxy::Async, c) => {
+                add(PathTag::In(Proxy::Async, to));
                 if !local || c == cta {
-                    add(Tag::Generic);
+                    add(PathTag::Generic);
                 }
             }
             _ => {}
@@ -182,14 +186,14 @@ pub(super) fn cross_async(
 /// Converts the accesses of a complete asynchronous operation, as if a proxy fence had followed it.
 pub(super) fn complete(view: &mut WriteView) {
     extend(view, |tag, add| {
-        if let Tag::Raw(Proxy::Async, _) = tag {
-            add(Tag::Generic);
+        if let PathTag::Raw(Proxy::Async, _) = tag {
+            add(PathTag::Generic);
         }
     });
 }
 
 /// Adds entries derived from the existing ones; computes all before it adds any.
-fn extend(view: &mut WriteView, of: impl Fn(Tag, &mut dyn FnMut(Tag))) {
+fn extend(view: &mut WriteView, of: impl Fn(PathTag, &mut dyn FnMut(PathTag))) {
     let mut added: Vec<(ViewKey, u128)> = Vec::new();
     for e in view.entries() {
         of(e.key.tag, &mut |tag| {

@@ -17,7 +17,7 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use super::per_location::CommittedAccess;
-use super::tags::Tag;
+use super::tags::PathTag;
 use super::tail::PendingRead;
 use super::view::{ViewKey, WriteSet, WriteView};
 use super::write::{LocationWrites, PatternHead, ReadOrigin};
@@ -148,7 +148,7 @@ impl WeakContents {
                 .entries()
                 .iter()
                 .filter(|e| {
-                    usize::from(e.key.loc) == loc && e.key.tag == Tag::Generic && !e.key.token
+                    usize::from(e.key.loc) == loc && e.key.tag == PathTag::Generic && !e.key.token
                 })
                 .fold(0, |row, e| row | e.writes);
             // Every write before one that this thread knows.
@@ -258,7 +258,7 @@ impl WeakContents {
                 let key = ViewKey {
                     loc: loc as u16,
                     va: w.va,
-                    tag: Tag::of(Proxy::Generic, 0),
+                    tag: PathTag::of(Proxy::Generic, 0),
                     token: false,
                 };
                 self.threads

@@ -3,14 +3,14 @@
 //! An entry lists writes of one location. If they are *known*, each of them, or a strong read that
 //! observed it, is base-causality before the next event of the view's owner. If they are a *token*,
 //! such a read has read them before their commit. The entry carries the virtual address of that
-//! write or read, and a [`Tag`]: the proxies that the path from there has crossed.
+//! write or read, and a [`PathTag`]: the proxies that the path from there has crossed.
 //!
 //! # Invariants
 //! - Entries are sorted by key, and no entry is empty: equal views are equal values.
 
 use std::rc::Rc;
 
-use super::tags::Tag;
+use super::tags::PathTag;
 
 /// A set of writes of one location, by slot.
 pub(super) type WriteSet = u128;
@@ -20,7 +20,7 @@ pub(super) type WriteSet = u128;
 pub(super) struct ViewKey {
     pub(super) loc: u16,
     pub(super) va: u16,
-    pub(super) tag: Tag,
+    pub(super) tag: PathTag,
     pub(super) token: bool,
 }
 
@@ -109,7 +109,7 @@ mod tests {
         ViewKey {
             loc,
             va: loc,
-            tag: Tag::Generic,
+            tag: PathTag::Generic,
             token: false,
         }
     }

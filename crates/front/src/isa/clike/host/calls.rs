@@ -7,7 +7,7 @@ use program::dialect::Runtime;
 
 /// The action of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Does {
+pub enum CallAction {
     /// Launches a kernel.
     Launch,
     /// Copies memory.
@@ -74,7 +74,7 @@ pub enum Does {
 
 /// The role of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Param {
+pub(super) enum ParamRole {
     /// A stream or queue.
     Lane,
     /// A kernel.
@@ -123,21 +123,26 @@ pub(super) enum Param {
     Unused,
 }
 
-pub(super) struct Row {
+pub(super) struct CallRow {
     pub(super) name: &'static str,
     pub(super) runtime: Runtime,
-    pub(super) does: Does,
+    pub(super) does: CallAction,
     /// The number of operands that a call must have.
     pub(super) needed: usize,
-    pub(super) params: &'static [Param],
+    pub(super) params: &'static [ParamRole],
     /// Whether the host thread may wait in the call.
     pub(super) waits: bool,
     /// Whether kernels make the call, and not the host.
     pub(super) of_device: bool,
 }
 
-const fn cuda(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
-    Row {
+const fn cuda(
+    name: &'static str,
+    does: CallAction,
+    needed: usize,
+    params: &'static [ParamRole],
+) -> CallRow {
+    CallRow {
         name,
         runtime: Runtime::Cuda,
         does,
@@ -148,8 +153,13 @@ const fn cuda(name: &'static str, does: Does, needed: usize, params: &'static [P
     }
 }
 
-const fn cl(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
-    Row {
+const fn cl(
+    name: &'static str,
+    does: CallAction,
+    needed: usize,
+    params: &'static [ParamRole],
+) -> CallRow {
+    CallRow {
         name,
         runtime: Runtime::OpenCl,
         does,
@@ -160,15 +170,20 @@ const fn cl(name: &'static str, does: Does, needed: usize, params: &'static [Par
     }
 }
 
-const fn device(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
-    Row {
+const fn device(
+    name: &'static str,
+    does: CallAction,
+    needed: usize,
+    params: &'static [ParamRole],
+) -> CallRow {
+    CallRow {
         of_device: true,
         ..cl(name, does, needed, params)
     }
 }
 
-const fn waiting(row: Row) -> Row {
-    Row { waits: true, ..row }
+const fn waiting(row: CallRow) -> CallRow {
+    CallRow { waits: true, ..row }
 }
 
 const COPY_KINDS: &[&str] = &[
@@ -192,17 +207,17 @@ const START_FLAGS: &[&str] = &[
 ];
 const STATUS_QUERY: &[&str] = &["CL_EVENT_COMMAND_EXECUTION_STATUS"];
 
-use Does::*;
-use Param::{
+use CallAction::*;
+use ParamRole::{
     Blocking, Bytes, Context, Device, Event, Function, Kernel, Lane, NewEvent, Sizes, To, Unused,
     Value,
 };
-use Param::{From, Waits, Words};
+use ParamRole::{From, Waits, Words};
 
 /// A launch, `K<<<grid, block, bytes, stream>>>()`: the operands between the brackets.
-pub(super) const LAUNCH: Row = cuda("<<<>>>", Launch, 2, &[Sizes(0), Sizes(1), Unused, Lane]);
+pub(super) const LAUNCH: CallRow = cuda("<<<>>>", Launch, 2, &[Sizes(0), Sizes(1), Unused, Lane]);
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[CallRow] = &[
     cuda(
         "cudaMemcpyAsync",
         Copy,
@@ -219,11 +234,11 @@ pub(super) const ROWS: &[Row] = &[
     cuda("cudaMemsetAsync", Fill, 3, &[To, Value, Bytes, Lane]),
     cuda("cudaMallocAsync", Fill, 1, &[To, Lane]),
     cuda("cudaFreeAsync", Fill, 1, &[To, Lane]),
-    waiting(cuda("cudaFree", SyncDevice, 1, &[Param::Freed])),
-    cuda("cudaFreeHost", EndOfLife, 1, &[Param::Freed]),
-    cuda("end_of_life", EndOfLife, 1, &[Param::Freed]),
-    cuda("ended", Ended, 1, &[Param::Object]),
-    cuda("used_after_end", UsedAfterEnd, 1, &[Param::Object]),
+    waiting(cuda("cudaFree", SyncDevice, 1, &[ParamRole::Freed])),
+    cuda("cudaFreeHost", EndOfLife, 1, &[ParamRole::Freed]),
+    cuda("end_of_life", EndOfLife, 1, &[ParamRole::Freed]),
+    cuda("ended", Ended, 1, &[ParamRole::Object]),
+    cuda("used_after_end", UsedAfterEnd, 1, &[ParamRole::Object]),
     cuda("cudaEventRecord", Record, 1, &[Event, Lane]),
     cuda("cudaStreamWaitEvent", LaneWait, 2, &[Lane, Event, Unused]),
     waiting(cuda("cudaEventSynchronize", Wait, 1, &[Event])),
@@ -253,19 +268,19 @@ pub(super) const ROWS: &[Row] = &[
         "clEnqueueReadBuffer",
         Copy,
         4,
-        &[Lane, From, Blocking, To, Param::Extent, Waits, NewEvent],
+        &[Lane, From, Blocking, To, ParamRole::Extent, Waits, NewEvent],
     ),
     cl(
         "clEnqueueWriteBuffer",
         Copy,
         4,
-        &[Lane, To, Blocking, From, Param::Extent, Waits, NewEvent],
+        &[Lane, To, Blocking, From, ParamRole::Extent, Waits, NewEvent],
     ),
     cl(
         "clEnqueueCopyBuffer",
         Copy,
         3,
-        &[Lane, From, To, Param::Extent, Waits, NewEvent],
+        &[Lane, From, To, ParamRole::Extent, Waits, NewEvent],
     ),
     cl(
         "clEnqueueSVMMemcpy",
@@ -277,7 +292,7 @@ pub(super) const ROWS: &[Row] = &[
         "clEnqueueFillBuffer",
         Fill,
         3,
-        &[Lane, To, Value, Param::Extent, Waits, NewEvent],
+        &[Lane, To, Value, ParamRole::Extent, Waits, NewEvent],
     ),
     cl(
         "clEnqueueSVMMemFill",
@@ -336,15 +351,15 @@ pub(super) const ROWS: &[Row] = &[
         "clGetEventInfo",
         Status,
         3,
-        &[Event, Words(STATUS_QUERY), Param::Status],
+        &[Event, Words(STATUS_QUERY), ParamRole::Status],
     ),
     cl("clReleaseCommandQueue", Release, 1, &[Lane]),
-    cl("clReleaseMemObject", ReleaseMemory, 1, &[Param::Freed]),
+    cl("clReleaseMemObject", ReleaseMemory, 1, &[ParamRole::Freed]),
     cl("clRetainMemObject", RetainMemory, 1, &[To]),
-    cl("clSVMFree", EndOfLife, 1, &[Context, Param::Freed]),
-    cl("end_of_life", EndOfLife, 1, &[Param::Freed]),
-    cl("ended", Ended, 1, &[Param::Object]),
-    cl("used_after_end", UsedAfterEnd, 1, &[Param::Object]),
+    cl("clSVMFree", EndOfLife, 1, &[Context, ParamRole::Freed]),
+    cl("end_of_life", EndOfLife, 1, &[ParamRole::Freed]),
+    cl("ended", Ended, 1, &[ParamRole::Object]),
+    cl("used_after_end", UsedAfterEnd, 1, &[ParamRole::Object]),
     cl("clReleaseEvent", ReleaseEvent, 1, &[Event]),
     cl("clRetainEvent", RetainEvent, 1, &[Event]),
     device(
@@ -352,19 +367,19 @@ pub(super) const ROWS: &[Row] = &[
         EnqueueKernel,
         6,
         &[
-            Param::Queue,
+            ParamRole::Queue,
             Words(START_FLAGS),
-            Param::Range,
+            ParamRole::Range,
             Waits,
             NewEvent,
-            Param::Block,
+            ParamRole::Block,
         ],
     ),
     device(
         "enqueue_marker",
         EnqueueMarker,
         3,
-        &[Param::Queue, Waits, NewEvent],
+        &[ParamRole::Queue, Waits, NewEvent],
     ),
     device("get_default_queue", DefaultQueue, 0, &[]),
     device("release_event", ReleaseEvent, 1, &[Event]),
@@ -380,7 +395,8 @@ pub(in crate::isa::clike) fn is_value(word: &str) -> bool {
 /// Whether a word looks like a runtime call, by its beginning.
 pub(in crate::isa::clike) fn is_call(word: &str) -> bool {
     // Those of the host begin with the name of the runtime, but for notes about lives.
-    let is_word = |row: &Row| row.of_device || matches!(row.does, EndOfLife | Ended | UsedAfterEnd);
+    let is_word =
+        |row: &CallRow| row.of_device || matches!(row.does, EndOfLife | Ended | UsedAfterEnd);
     if ROWS.iter().any(|row| row.name == word && is_word(row)) {
         return true;
     }

@@ -13,7 +13,7 @@
 //!   its creation and one for each retain. Memory stays until the commands that use it are
 //!   complete; `clSVMFree` does not wait for them.
 
-use super::calls::Does;
+use super::calls::CallAction;
 use super::lower::Wrong;
 use super::{Name, Request};
 use crate::isa::clike::host_calls::Arg;
@@ -28,14 +28,14 @@ impl Lowering<'_, '_> {
     pub(super) fn host_gives_back(&mut self, request: &Request) {
         let all = &mut self.host.lifetimes;
         match (request.does, &request.event) {
-            (Does::Release, _) => all
+            (CallAction::Release, _) => all
                 .lanes
                 .extend(request.lane.map(|lane| (lane, request.span))),
-            (Does::RetainMemory, _) => {
+            (CallAction::RetainMemory, _) => {
                 let memory = request.memory[0].map(|memory| memory.0);
                 all.retained_memory.extend(memory);
             }
-            (Does::ReleaseMemory, _) => {
+            (CallAction::ReleaseMemory, _) => {
                 let memory = request.memory[0].map(|memory| memory.0);
                 let retained = all.retained_memory.iter().position(|r| Some(*r) == memory);
                 match retained {
@@ -45,8 +45,8 @@ impl Lowering<'_, '_> {
                         .extend(memory.map(|memory| (memory, request.span))),
                 }
             }
-            (Does::RetainEvent, Some(event)) => all.retained.push(event.word.clone()),
-            (Does::ReleaseEvent, Some(event)) => {
+            (CallAction::RetainEvent, Some(event)) => all.retained.push(event.word.clone()),
+            (CallAction::ReleaseEvent, Some(event)) => {
                 match all.retained.iter().position(|r| *r == event.word) {
                     Some(n) => drop(all.retained.remove(n)),
                     None => all.events.push((event.word.clone(), request.span)),
@@ -124,7 +124,7 @@ impl Lowering<'_, '_> {
             _ => format!("the event `{word}`"),
         };
         match request.does {
-            Does::Ended => self.symbols.lives.ends.push((object, request.span)),
+            CallAction::Ended => self.symbols.lives.ends.push((object, request.span)),
             _ => self.mark_late_use(object),
         }
     }

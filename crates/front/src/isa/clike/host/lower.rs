@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::calls::{Does, LAUNCH, Param, ROWS, Row, is_value};
+use super::calls::{CallAction, CallRow, LAUNCH, ParamRole, ROWS, is_value};
 use super::{Name, Request, advice};
 use crate::isa::clike::host_calls::{Arg, HostCall};
 use crate::isa::clike::lower::Lowering;
@@ -40,7 +40,7 @@ impl Lowering<'_, '_> {
             self.host_call_inside(row, call, &word, range);
             return;
         }
-        if row.does != Does::Status && self.host.paths.is_open() {
+        if row.does != CallAction::Status && self.host.paths.is_open() {
             self.refuse_conditional_call(&word, names.of_kernel, range);
             return;
         }
@@ -54,7 +54,7 @@ impl Lowering<'_, '_> {
         if self.host_operands(row, call, range, &mut request).is_err() {
             return;
         }
-        if let (Some(queue), Does::DefaultQueue) = (&call.result, row.does) {
+        if let (Some(queue), CallAction::DefaultQueue) = (&call.result, row.does) {
             let name = self.str(queue).to_string();
             self.host.queues.push(name);
             return;
@@ -62,7 +62,8 @@ impl Lowering<'_, '_> {
         if self.host_result(row, call, range, &mut request).is_err() {
             return;
         }
-        if row.does == Does::Release && (request.lane.is_none() || request.lane == names.per_thread)
+        if row.does == CallAction::Release
+            && (request.lane.is_none() || request.lane == names.per_thread)
         {
             let message = "a default stream cannot be destroyed";
             self.error("wrong-operand", range, message, |d| {
@@ -83,11 +84,14 @@ impl Lowering<'_, '_> {
         }
         self.host_gives_back(&request);
         match row.does {
-            Does::EndOfLife => return self.end_of_memory(&request),
-            Does::RetainMemory | Does::ReleaseMemory => return,
-            Does::Ended | Does::UsedAfterEnd => return self.host_life(&request),
-            Does::SetDevice => return self.host.device = request.device,
-            Does::Nothing | Does::DefaultQueue | Does::RetainEvent | Does::ReleaseEvent => return,
+            CallAction::EndOfLife => return self.end_of_memory(&request),
+            CallAction::RetainMemory | CallAction::ReleaseMemory => return,
+            CallAction::Ended | CallAction::UsedAfterEnd => return self.host_life(&request),
+            CallAction::SetDevice => return self.host.device = request.device,
+            CallAction::Nothing
+            | CallAction::DefaultQueue
+            | CallAction::RetainEvent
+            | CallAction::ReleaseEvent => return,
             _ => {}
         }
         let number = u16::try_from(self.host.requests.len()).unwrap_or(u16::MAX);
@@ -97,7 +101,7 @@ impl Lowering<'_, '_> {
             Op::Call(CallId(number))
         });
         // `cudaFree` waits first.
-        if row.params.contains(&Param::Freed) {
+        if row.params.contains(&ParamRole::Freed) {
             self.end_of_memory(&request);
         }
         self.host.requests.push(request);
@@ -116,7 +120,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The request of a call whose operands are not read yet.
-    fn request(&self, row: &Row, word: &str, range: &Range<usize>) -> Request {
+    fn request(&self, row: &CallRow, word: &str, range: &Range<usize>) -> Request {
         Request {
             does: row.does,
             name: word.to_owned(),
@@ -141,13 +145,13 @@ impl Lowering<'_, '_> {
     /// Takes the name for the result of a call: a user event is the only one.
     fn host_result(
         &mut self,
-        row: &Row,
+        row: &CallRow,
         call: &HostCall,
         range: &Range<usize>,
         request: &mut Request,
     ) -> Result<(), Wrong> {
         match (&call.result, row.does) {
-            (None, Does::CreateUser) => {
+            (None, CallAction::CreateUser) => {
                 let message = "the new event has no name";
                 self.error("wrong-operand", range, message, |d| {
                     d.label("expected `cl_event u = clCreateUserEvent(…)`")
@@ -155,7 +159,7 @@ impl Lowering<'_, '_> {
                 Err(Wrong)
             }
             (None, _) => Ok(()),
-            (Some(result), Does::CreateUser) => {
+            (Some(result), CallAction::CreateUser) => {
                 request.event = Some(self.host_name(result));
                 Ok(())
             }
@@ -176,7 +180,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The table row of a call.
-    fn host_row(&mut self, call: &HostCall, name: &Range<usize>) -> Option<&'static Row> {
+    fn host_row(&mut self, call: &HostCall, name: &Range<usize>) -> Option<&'static CallRow> {
         let runtime = self.runtime();
         if call.launch && runtime == Some(Runtime::Cuda) {
             return Some(&LAUNCH);
@@ -215,11 +219,17 @@ impl Lowering<'_, '_> {
     }
 
     /// Reports runtime calls in a host function that the runtime calls.
-    fn host_call_inside(&mut self, row: &Row, call: &HostCall, word: &str, range: &Range<usize>) {
+    fn host_call_inside(
+        &mut self,
+        row: &CallRow,
+        call: &HostCall,
+        word: &str,
+        range: &Range<usize>,
+    ) {
         let cuda = row.runtime == Runtime::Cuda;
         let blocks = |arg: &Arg| matches!(self.str(&arg.range()), "CL_TRUE" | "CL_BLOCKING");
-        let waits =
-            row.waits || (row.params.contains(&Param::Blocking) && call.args.iter().any(blocks));
+        let waits = row.waits
+            || (row.params.contains(&ParamRole::Blocking) && call.args.iter().any(blocks));
         if !cuda && !waits {
             self.error(
                 "unsupported",
@@ -275,7 +285,7 @@ impl Lowering<'_, '_> {
     /// Looks up all operands.
     fn host_operands(
         &mut self,
-        row: &Row,
+        row: &CallRow,
         call: &HostCall,
         range: &Range<usize>,
         request: &mut Request,
@@ -285,10 +295,10 @@ impl Lowering<'_, '_> {
         for param in row.params {
             let Some(arg) = args.peek() else { break };
             let skipped = match param {
-                Param::Bytes => !matches!(arg, Arg::Size(..) | Arg::Int(..)),
-                Param::Extent => !matches!(arg, Arg::Size(..)),
+                ParamRole::Bytes => !matches!(arg, Arg::Size(..) | Arg::Int(..)),
+                ParamRole::Extent => !matches!(arg, Arg::Size(..)),
                 // Kernels enqueue with a wait list and an event, or without both.
-                Param::Waits | Param::NewEvent => matches!(arg, Arg::Block(..)),
+                ParamRole::Waits | ParamRole::NewEvent => matches!(arg, Arg::Block(..)),
                 _ => false,
             };
             if skipped {
@@ -297,7 +307,7 @@ impl Lowering<'_, '_> {
             }
             let arg = args.next().expect("peeked");
             given += 1;
-            if *param == Param::Waits
+            if *param == ParamRole::Waits
                 && let (Arg::Int(count, _), Some(next)) = (arg, args.peek())
                 && !matches!(next, Arg::Int(..))
             {
@@ -315,7 +325,7 @@ impl Lowering<'_, '_> {
             }
             self.host_operand(*param, arg, request)?;
         }
-        let is_optional = |p: &&Param| matches!(p, Param::Bytes | Param::Extent);
+        let is_optional = |p: &&ParamRole| matches!(p, ParamRole::Bytes | ParamRole::Extent);
         let params = row.params.iter().filter(|p| !is_optional(p)).count();
         if let Some(extra) = args.next() {
             return self.host_wrong(

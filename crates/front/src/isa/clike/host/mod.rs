@@ -25,7 +25,7 @@ mod operands;
 mod query;
 mod state;
 
-pub use calls::Does;
+pub use calls::CallAction;
 pub(super) use calls::{is_call, is_value};
 pub use names::{Name, Names, Request};
 pub(super) use state::HostState;

@@ -1,6 +1,6 @@
 //! Defines the names that runtime calls use, and the calls after the lookup of their operands.
 
-use super::calls::Does;
+use super::calls::CallAction;
 use diag::Span;
 use program::host::LaneId;
 use program::{LocId, RegId};
@@ -41,7 +41,7 @@ pub struct Name {
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The action.
-    pub does: Does,
+    pub does: CallAction,
     /// The name of the function; for a launch, the kernel.
     pub name: String,
     /// The place of the call.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::calls::{Does, Param};
+use super::calls::{CallAction, ParamRole};
 use super::lower::Wrong;
 use super::{Name, Names, Request};
 use crate::isa::clike::host_calls::Arg;
@@ -20,57 +20,57 @@ impl Lowering<'_, '_> {
     /// Reads an operand into a request.
     pub(super) fn host_operand(
         &mut self,
-        param: Param,
+        param: ParamRole,
         arg: &Arg,
         request: &mut Request,
     ) -> Result<(), Wrong> {
         let (expected, read) = match param {
-            Param::Lane => (
+            ParamRole::Lane => (
                 "the name of a stream or queue",
                 self.host_lane(arg, request)?,
             ),
-            Param::Kernel => ("the name of a kernel", self.host_kernel(arg, request)?),
-            Param::Function => ("the name of a function", self.host_function(arg, request)?),
-            Param::Sizes(n) => ("one to three numbers", self.host_sizes(n, arg, request)?),
-            Param::Waits => (
+            ParamRole::Kernel => ("the name of a kernel", self.host_kernel(arg, request)?),
+            ParamRole::Function => ("the name of a function", self.host_function(arg, request)?),
+            ParamRole::Sizes(n) => ("one to three numbers", self.host_sizes(n, arg, request)?),
+            ParamRole::Waits => (
                 "a list of events, such as `{e, f}`, or `NULL`",
                 self.host_waits(arg, request)?,
             ),
-            Param::Event => ("the name of an event", self.host_event(arg, request)?),
-            Param::NewEvent => (
+            ParamRole::Event => ("the name of an event", self.host_event(arg, request)?),
+            ParamRole::NewEvent => (
                 "`&` and the name of the event, or `NULL`",
                 self.host_new_event(arg, request),
             ),
-            Param::To => ("the name of memory", self.host_memory(0, arg, request)?),
-            Param::From => ("the name of memory", self.host_memory(1, arg, request)?),
-            Param::Freed => ("the name of memory", self.host_memory(0, arg, request)?),
-            Param::Object => (
+            ParamRole::To => ("the name of memory", self.host_memory(0, arg, request)?),
+            ParamRole::From => ("the name of memory", self.host_memory(1, arg, request)?),
+            ParamRole::Freed => ("the name of memory", self.host_memory(0, arg, request)?),
+            ParamRole::Object => (
                 "the name of memory, a stream, a queue or an event",
                 self.host_object(arg, request),
             ),
-            Param::Bytes | Param::Extent => ("a number", self.host_bytes(arg, request)?),
-            Param::Value => ("a number", self.host_value(arg, request)),
-            Param::Blocking => ("`CL_TRUE` or `CL_FALSE`", self.host_blocking(arg, request)),
-            Param::Words(known) => return self.host_words(known, arg, request),
-            Param::Status => (
+            ParamRole::Bytes | ParamRole::Extent => ("a number", self.host_bytes(arg, request)?),
+            ParamRole::Value => ("a number", self.host_value(arg, request)),
+            ParamRole::Blocking => ("`CL_TRUE` or `CL_FALSE`", self.host_blocking(arg, request)),
+            ParamRole::Words(known) => return self.host_words(known, arg, request),
+            ParamRole::Status => (
                 "`&` and the name of a register",
                 self.host_status(arg, request)?,
             ),
-            Param::Context => ("the name of a context", self.host_context(arg, request)?),
-            Param::Device => return self.host_device(arg, request),
-            Param::Queue => (
+            ParamRole::Context => ("the name of a context", self.host_context(arg, request)?),
+            ParamRole::Device => return self.host_device(arg, request),
+            ParamRole::Queue => (
                 "a queue of the device, such as `get_default_queue()`",
                 self.device_queue(arg)?,
             ),
-            Param::Range => (
+            ParamRole::Range => (
                 "an index space, such as `ndrange_1D(1)`",
                 self.device_range(arg, request)?,
             ),
-            Param::Block => (
+            ParamRole::Block => (
                 "a block that calls a kernel, such as `^{ child(); }`",
                 self.host_block(arg, request)?,
             ),
-            Param::Unused => (
+            ParamRole::Unused => (
                 "a number or `NULL`",
                 matches!(arg, Arg::Int(..) | Arg::Names(_)),
             ),
@@ -263,7 +263,7 @@ impl Lowering<'_, '_> {
         };
         let range = arg.range();
         let loc = self.host_location(arg, &name)?;
-        let whole = matches!(request.does, Does::Map | Does::Unmap);
+        let whole = matches!(request.does, CallAction::Map | CallAction::Unmap);
         if whole && self.symbols.layout(loc).cells() > 1 {
             let message = format!("`{}` is of a structure", self.str(&name));
             return self.host_report(arg, message, |d| {

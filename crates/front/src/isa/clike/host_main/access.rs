@@ -10,7 +10,9 @@ use std::ops::Range;
 use super::machine::{BYTE, Machine, element_of, null};
 use super::parser::Read;
 use super::tree::{HostBase, HostExpr, HostExprKind, HostType};
-use super::values::{Allocation, Element, HostValue, MemoryObject, Place, Pointer, zero_of};
+use super::values::{
+    AllocatedBy, ElementType, HostPlace, HostValue, MemoryObject, Pointer, zero_of,
+};
 use program::{Dialect, Ty};
 
 /// Elements of memory that is followed.
@@ -25,9 +27,9 @@ impl Machine<'_> {
         &mut self,
         name: &str,
         range: &Range<usize>,
-        element: Element,
+        element: ElementType,
         bytes: i64,
-        allocation: Allocation,
+        allocation: AllocatedBy,
     ) -> usize {
         let name = self.unique(name);
         let mut object = MemoryObject {
@@ -58,7 +60,7 @@ impl Machine<'_> {
         range: &Range<usize>,
         of: &HostBase,
         bytes: i64,
-        allocation: Allocation,
+        allocation: AllocatedBy,
     ) -> usize {
         let memory = self.allocate(name, range, element_of(of), bytes, allocation);
         self.settle_type(memory, of);
@@ -110,7 +112,7 @@ impl Machine<'_> {
         if of.is_memory() {
             let stride = element_of(&of.base).bytes();
             let bytes = self.size(length * stride, stride, range)?;
-            let memory = self.allocate_of(name, range, &of.base, bytes, Allocation::Variable);
+            let memory = self.allocate_of(name, range, &of.base, bytes, AllocatedBy::Variable);
             if zeroed {
                 self.zeroed(memory);
             }
@@ -150,11 +152,16 @@ impl Machine<'_> {
     }
 
     /// The place of an element.
-    pub(super) fn element(&mut self, of: &HostValue, at: i64, range: &Range<usize>) -> Read<Place> {
+    pub(super) fn element(
+        &mut self,
+        of: &HostValue,
+        at: i64,
+        range: &Range<usize>,
+    ) -> Read<HostPlace> {
         match of {
             HostValue::Buffer(memory) => {
                 let element = self.state.memory[*memory].element;
-                Ok(Place::Memory(*memory, at * element.bytes(), element))
+                Ok(HostPlace::Memory(*memory, at * element.bytes(), element))
             }
             HostValue::Pointer(Pointer {
                 memory: Some(memory),
@@ -162,13 +169,13 @@ impl Machine<'_> {
                 element,
             }) => {
                 let offset = offset + at * element.bytes();
-                Ok(Place::Memory(*memory, offset, *element))
+                Ok(HostPlace::Memory(*memory, offset, *element))
             }
             HostValue::Cells(first, length) if (0..*length as i64).contains(&at) => {
-                Ok(Place::Cell(first + at as usize))
+                Ok(HostPlace::Cell(first + at as usize))
             }
             HostValue::Cell(first) if (*first as i64 + at) < self.state.cells.len() as i64 => {
-                Ok(Place::Cell((*first as i64 + at).max(0) as usize))
+                Ok(HostPlace::Cell((*first as i64 + at).max(0) as usize))
             }
             HostValue::Cells(_, length) => {
                 let d = self.code.error(
@@ -194,7 +201,7 @@ impl Machine<'_> {
     }
 
     /// The place that an expression names; `None`: it names none.
-    pub(super) fn place_if_any(&mut self, tree: &HostExpr) -> Read<Option<Place>> {
+    pub(super) fn place_if_any(&mut self, tree: &HostExpr) -> Read<Option<HostPlace>> {
         Ok(match &tree.kind {
             HostExprKind::Name(name) => self.find(name),
             HostExprKind::Index(of, at) => {
@@ -211,7 +218,7 @@ impl Machine<'_> {
         })
     }
 
-    pub(super) fn place(&mut self, tree: &HostExpr) -> Read<Place> {
+    pub(super) fn place(&mut self, tree: &HostExpr) -> Read<HostPlace> {
         if let Some(place) = self.place_if_any(tree)? {
             return Ok(place);
         }
@@ -229,7 +236,7 @@ impl Machine<'_> {
         &mut self,
         memory: usize,
         offset: i64,
-        element: Element,
+        element: ElementType,
         range: &Range<usize>,
     ) -> Read<usize> {
         self.alive(memory, range)?;
@@ -346,14 +353,14 @@ impl Machine<'_> {
     }
 
     /// The value at a place.
-    pub(super) fn load(&mut self, place: &Place, range: &Range<usize>) -> Read<HostValue> {
+    pub(super) fn load(&mut self, place: &HostPlace, range: &Range<usize>) -> Read<HostValue> {
         match place {
-            Place::Cell(at) => Ok(self.state.cells[*at].value.clone()),
-            Place::Component(at, component) => Ok(match self.state.cells[*at].value {
+            HostPlace::Cell(at) => Ok(self.state.cells[*at].value.clone()),
+            HostPlace::Component(at, component) => Ok(match self.state.cells[*at].value {
                 HostValue::Dim3(sizes) => HostValue::Int(sizes[*component], Ty::U32),
                 _ => HostValue::Unknown,
             }),
-            Place::Memory(memory, offset, element) => {
+            HostPlace::Memory(memory, offset, element) => {
                 let at = self.accessed(*memory, *offset, *element, range)?;
                 let object = &self.state.memory[*memory];
                 let alone = self.state.threads.is_empty() || !object.escapes;
@@ -368,7 +375,12 @@ impl Machine<'_> {
     }
 
     /// Emits a read of memory into a register.
-    pub(super) fn read(&mut self, text: &str, element: Element, range: &Range<usize>) -> HostValue {
+    pub(super) fn read(
+        &mut self,
+        text: &str,
+        element: ElementType,
+        range: &Range<usize>,
+    ) -> HostValue {
         let register = self.register();
         let ty = self.type_text(element);
         self.emit(format!("{ty} {register} = {text};"), range);
@@ -379,7 +391,7 @@ impl Machine<'_> {
     }
 
     /// A type of numbers as the program that remains names it.
-    pub(super) fn type_text(&self, element: Element) -> String {
+    pub(super) fn type_text(&self, element: ElementType) -> String {
         if self.code.dialect != Dialect::OpenCl || element.floating {
             return c_name(element);
         }
@@ -403,7 +415,7 @@ impl Machine<'_> {
                 range,
                 element,
                 element.bytes(),
-                Allocation::Variable,
+                AllocatedBy::Variable,
             );
             self.state.memory[at].open = true;
         }
@@ -415,26 +427,26 @@ impl Machine<'_> {
     /// Writes a value to a place.
     pub(super) fn store(
         &mut self,
-        place: &Place,
+        place: &HostPlace,
         value: HostValue,
         range: &Range<usize>,
     ) -> Read<()> {
         match place {
-            Place::Cell(at) => {
+            HostPlace::Cell(at) => {
                 self.not_shared(*at, range)?;
                 let of = self.state.cells[*at].of.clone();
                 let value = self.own_copy(value);
                 self.state.cells[*at].value = self.converted(value, &of);
                 Ok(())
             }
-            Place::Component(at, component) => {
+            HostPlace::Component(at, component) => {
                 let size = self.known(&value, range)?;
                 if let HostValue::Dim3(sizes) = &mut self.state.cells[*at].value {
                     sizes[*component] = size;
                 }
                 Ok(())
             }
-            Place::Memory(memory, offset, element) => {
+            HostPlace::Memory(memory, offset, element) => {
                 let at = self.accessed(*memory, *offset, *element, range)?;
                 self.write(*memory, at, &value, range)
             }
@@ -524,7 +536,7 @@ impl Machine<'_> {
         }
     }
 
-    fn pointer_to(&mut self, value: HostValue, of: &HostType, element: Element) -> HostValue {
+    fn pointer_to(&mut self, value: HostValue, of: &HostType, element: ElementType) -> HostValue {
         // The type behind the pointer is numbers only with one `*`.
         let element = if of.pointers == 1 { element } else { BYTE };
         let pointer = match value {
@@ -559,7 +571,7 @@ impl Machine<'_> {
 }
 
 /// The value of bits in memory.
-pub(super) fn number_of(bits: i64, element: Element) -> HostValue {
+pub(super) fn number_of(bits: i64, element: ElementType) -> HostValue {
     match (element.floating, element.ty.bits) {
         (true, 32) => HostValue::Float(f64::from(f32::from_bits(bits as u32)), 32),
         (true, bits_of) => HostValue::Float(f64::from_bits(bits as u64), bits_of),
@@ -568,7 +580,7 @@ pub(super) fn number_of(bits: i64, element: Element) -> HostValue {
 }
 
 /// A value as memory has it; `None`: it is not known.
-pub(super) fn bits_of(value: &HostValue, element: Element) -> Option<i64> {
+pub(super) fn bits_of(value: &HostValue, element: ElementType) -> Option<i64> {
     match (value, element.floating) {
         (HostValue::Int(n, _), false) => Some(element.ty.wrap(*n)),
         (HostValue::Int(n, _), true) => Some(float_bits(*n as f64, element)),
@@ -579,14 +591,14 @@ pub(super) fn bits_of(value: &HostValue, element: Element) -> Option<i64> {
 }
 
 /// The bits of a number of floating point.
-pub(super) fn float_bits(value: f64, element: Element) -> i64 {
+pub(super) fn float_bits(value: f64, element: ElementType) -> i64 {
     match element.ty.bits {
         32 => i64::from((value as f32).to_bits()),
         _ => value.to_bits() as i64,
     }
 }
 
-fn float_text(bits: i64, element: Element) -> String {
+fn float_text(bits: i64, element: ElementType) -> String {
     match element.ty.bits {
         32 => format!("{:?}f", f32::from_bits(bits as u32)),
         _ => format!("{:?}", f64::from_bits(bits as u64)),
@@ -594,7 +606,7 @@ fn float_text(bits: i64, element: Element) -> String {
 }
 
 /// The name of a type in CUDA C++.
-pub(super) fn c_name(element: Element) -> String {
+pub(super) fn c_name(element: ElementType) -> String {
     match (element.floating, element.ty.bits, element.ty.signed) {
         (true, 32, _) => "float".to_owned(),
         (true, ..) => "double".to_owned(),

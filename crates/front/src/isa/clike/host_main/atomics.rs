@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::machine::Machine;
 use super::parser::Read;
 use super::tree::{HostBase, HostExpr, HostType};
-use super::values::{AtomicObject, HostValue, Place, Pointer};
+use super::values::{AtomicObject, HostPlace, HostValue, Pointer};
 
 /// The operations that give a value, with the number of their operands without orders.
 const GIVE: [(&str, usize); 7] = [
@@ -32,7 +32,7 @@ impl Machine<'_> {
         let Some(mut place) = self.place_if_any(of)? else {
             return Ok(None);
         };
-        if let Place::Cell(at) = place {
+        if let HostPlace::Cell(at) = place {
             place = match self.state.cells[at].value.clone() {
                 HostValue::Atomic(object) => return Ok(Some(object)),
                 pointer @ HostValue::Pointer(Pointer {
@@ -41,7 +41,7 @@ impl Machine<'_> {
                 _ => return Ok(None),
             };
         }
-        let Place::Memory(memory, offset, _) = place else {
+        let HostPlace::Memory(memory, offset, _) = place else {
             return Ok(None);
         };
         let object = &self.state.memory[memory];
@@ -66,7 +66,7 @@ impl Machine<'_> {
             return Ok(HostValue::Unknown);
         };
         match self.place(number)? {
-            Place::Memory(memory, offset, _) => Ok(HostValue::Atomic(AtomicObject {
+            HostPlace::Memory(memory, offset, _) => Ok(HostValue::Atomic(AtomicObject {
                 memory,
                 offset,
                 ty: *ty,
@@ -188,7 +188,7 @@ impl Machine<'_> {
             _ => HostValue::Int(0, program::Ty::S32),
         };
         match (&of.base, &place) {
-            (HostBase::Atomic(ty, false, _), Place::Memory(memory, offset, _)) => {
+            (HostBase::Atomic(ty, false, _), HostPlace::Memory(memory, offset, _)) => {
                 let object = AtomicObject {
                     memory: *memory,
                     offset: *offset,

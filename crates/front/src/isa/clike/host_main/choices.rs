@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::machine::{Flow, Machine};
 use super::parser::Read;
 use super::tree::{HostExpr, HostStmt};
-use super::values::{HostLine, HostState, HostValue};
+use super::values::{HostLine, HostValue, ProgramState};
 
 /// Iterations of a loop that are followed if the device decides how many there are.
 const MOST_ITERATIONS: usize = 2;
@@ -79,7 +79,7 @@ impl Machine<'_> {
         let (lines, others) = (taken.lines.split_off(from), left.lines.split_off(from));
         let silent = [&lines, &others].map(|lines| !lines.iter().any(|line| line.calls));
         let ends = [&first, &second].map(|flow| self.ends(flow));
-        fn made(state: &HostState) -> usize {
+        fn made(state: &ProgramState) -> usize {
             state.memory.len() + state.streams.len() + state.events.len() + state.threads.len()
         }
         let same = made(&taken) == made(&before) && made(&left) == made(&before);
@@ -117,7 +117,7 @@ impl Machine<'_> {
         }
     }
 
-    fn keep_registers(&mut self, other: &HostState) {
+    fn keep_registers(&mut self, other: &ProgramState) {
         self.state.registers = self.state.registers.max(other.registers);
         self.state.names = other.names.clone();
     }
@@ -260,7 +260,7 @@ impl Machine<'_> {
 }
 
 /// Makes unknown what a loop changes; whether there was something new.
-fn forget_changes(before: &mut HostState, after: &HostState) -> bool {
+fn forget_changes(before: &mut ProgramState, after: &ProgramState) -> bool {
     let mut changed = false;
     for (old, new) in before.cells.iter_mut().zip(&after.cells) {
         if old.value != new.value && old.value != HostValue::Unknown {
@@ -280,7 +280,7 @@ fn forget_changes(before: &mut HostState, after: &HostState) -> bool {
 }
 
 /// The state behind both ways of a branch.
-fn merged(mut a: HostState, b: HostState, begun: bool) -> HostState {
+fn merged(mut a: ProgramState, b: ProgramState, begun: bool) -> ProgramState {
     for (old, new) in a.cells.iter_mut().zip(&b.cells) {
         if old.value != new.value {
             old.value = HostValue::Unknown;

@@ -39,14 +39,14 @@ const OF_WARPS: [&str; 5] = ["__shfl", "__ballot", "__syncwarp", "warp", "WARP"]
 const WARP: i64 = 32;
 
 /// A constant: its name, where its value stands, and its value.
-struct Definition {
+struct ConstantDefinition {
     name: String,
     range: Range<usize>,
     value: i64,
 }
 
 /// The constants that a text defines.
-fn definitions(source: &str) -> Vec<Definition> {
+fn definitions(source: &str) -> Vec<ConstantDefinition> {
     let all = words(source);
     let word = |at: usize| all.get(at).map_or("", |w| &source[w.0.clone()]);
     let mut found = Vec::new();
@@ -64,7 +64,7 @@ fn definitions(source: &str) -> Vec<Definition> {
         };
         let value: Vec<&str> = (from..to).map(word).collect();
         if let Some(value) = number(&value) {
-            found.push(Definition {
+            found.push(ConstantDefinition {
                 name: word(name).to_owned(),
                 range: all[from].0.start..all[to - 1].0.end,
                 value,

@@ -7,7 +7,7 @@ use super::machine::{Flow, Machine, element_of, null};
 use super::opencl::CL_CONSTANTS;
 use super::parser::Read;
 use super::tree::{HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostType};
-use super::values::{Closure, Element, HostValue, Place, Pointer, StreamValue};
+use super::values::{ElementType, HostLambda, HostPlace, HostValue, Pointer, StreamValue};
 use program::{Dialect, Ty};
 
 /// Names of numbers in the headers of the runtime and of C.
@@ -144,7 +144,7 @@ impl Machine<'_> {
         if copies {
             self.copy_captures(&mut scope);
         }
-        HostValue::Closure(Rc::new(Closure {
+        HostValue::Closure(Rc::new(HostLambda {
             function: function.clone(),
             scope,
         }))
@@ -193,9 +193,9 @@ impl Machine<'_> {
     }
 
     /// Copies the variables that a lambda captures by value.
-    fn copy_captures(&mut self, scope: &mut std::collections::HashMap<String, Place>) {
+    fn copy_captures(&mut self, scope: &mut std::collections::HashMap<String, HostPlace>) {
         for place in scope.values_mut() {
-            if let Place::Cell(at) = place {
+            if let HostPlace::Cell(at) = place {
                 let variable = self.state.cells[*at].clone();
                 *at = self.cell(variable.value, variable.of);
             }
@@ -278,17 +278,17 @@ impl Machine<'_> {
             return self.name(name, range);
         }
         Ok(match self.place(of)? {
-            Place::Cell(at) => match self.state.cells[at].value {
+            HostPlace::Cell(at) => match self.state.cells[at].value {
                 // `&a` of an array is the address of its first element.
                 HostValue::Buffer(_) => self.decayed(self.state.cells[at].value.clone()),
                 _ => HostValue::Cell(at),
             },
-            Place::Memory(memory, offset, element) => HostValue::Pointer(Pointer {
+            HostPlace::Memory(memory, offset, element) => HostValue::Pointer(Pointer {
                 memory: Some(memory),
                 offset,
                 element,
             }),
-            Place::Component(..) => HostValue::Unknown,
+            HostPlace::Component(..) => HostValue::Unknown,
         })
     }
 
@@ -335,7 +335,7 @@ impl Machine<'_> {
     fn size_of_value(&mut self, of: &HostExpr) -> Read<HostValue> {
         let bytes = match &of.kind {
             HostExprKind::Name(name) => match self.find(name) {
-                Some(Place::Cell(at)) => match &self.state.cells[at].value {
+                Some(HostPlace::Cell(at)) => match &self.state.cells[at].value {
                     HostValue::Buffer(memory)
                         if !matches!(self.state.cells[at].of.base, HostBase::Vector(..)) =>
                     {
@@ -344,11 +344,11 @@ impl Machine<'_> {
                     HostValue::Cells(_, length) => 8 * *length as i64,
                     _ => size_of(&self.state.cells[at].of),
                 },
-                Some(Place::Memory(_, _, element)) => element.bytes(),
+                Some(HostPlace::Memory(_, _, element)) => element.bytes(),
                 _ => return self.name(name, &of.range),
             },
             HostExprKind::Index(..) | HostExprKind::Unary("*", _) => match self.place(of)? {
-                Place::Memory(_, _, element) => element.bytes(),
+                HostPlace::Memory(_, _, element) => element.bytes(),
                 _ => 8,
             },
             _ => {
@@ -368,7 +368,7 @@ impl Machine<'_> {
         let HostExprKind::Name(name) = &of.kind else {
             return false;
         };
-        let Some(Place::Cell(at)) = self.find(name) else {
+        let Some(HostPlace::Cell(at)) = self.find(name) else {
             return false;
         };
         self.state.cells[at].value == HostValue::Function("argv".to_owned())
@@ -455,7 +455,7 @@ impl Machine<'_> {
         &mut self,
         function: &Rc<HostFunction>,
         values: Vec<HostValue>,
-        scope: Option<&std::collections::HashMap<String, Place>>,
+        scope: Option<&std::collections::HashMap<String, HostPlace>>,
     ) -> Read<HostValue> {
         match self.function(function, values, scope)? {
             Flow::Return(value) => Ok(value),
@@ -474,13 +474,13 @@ impl Machine<'_> {
             let reference = params.get(i).is_some_and(|p| p.of.reference);
             if reference && let Some(place) = self.place_if_any(tree)? {
                 values.push(match place {
-                    Place::Cell(at) => HostValue::Cell(at),
-                    Place::Memory(memory, offset, element) => HostValue::Pointer(Pointer {
+                    HostPlace::Cell(at) => HostValue::Cell(at),
+                    HostPlace::Memory(memory, offset, element) => HostValue::Pointer(Pointer {
                         memory: Some(memory),
                         offset,
                         element,
                     }),
-                    Place::Component(..) => self.load(&place, &tree.range)?,
+                    HostPlace::Component(..) => self.load(&place, &tree.range)?,
                 });
                 continue;
             }
@@ -502,7 +502,7 @@ fn is_opencl(name: &str) -> bool {
 
 /// The size of a type in bytes.
 pub(super) fn size_of(of: &HostType) -> i64 {
-    let element: Element = element_of(&of.base);
+    let element: ElementType = element_of(&of.base);
     match &of.base {
         _ if of.pointers > 0 => 8,
         HostBase::Stream | HostBase::Event => 8,

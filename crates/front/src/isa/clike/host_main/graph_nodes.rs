@@ -15,7 +15,7 @@ use super::launches::KernelLaunchCall;
 use super::machine::Machine;
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS};
-use super::values::{Capture, GraphNode, GraphObject, HostLine, HostValue, RecordValue};
+use super::values::{GraphNode, GraphObject, HostLine, HostValue, RecordValue, StreamCapture};
 
 impl Machine<'_> {
     /// `cudaGraphCreate(&graph, 0)`
@@ -23,7 +23,7 @@ impl Machine<'_> {
         let cell = self.variable_at(call, 0)?;
         let origin = self.unique(&call.hint);
         self.state.graphs.push(GraphObject {
-            capture: Capture {
+            capture: StreamCapture {
                 streams: BTreeSet::from([origin.clone()]),
                 origin,
                 events: BTreeSet::new(),
@@ -49,7 +49,7 @@ impl Machine<'_> {
         let behind = self.nodes_at(call, 2, 3)?;
         let stream = self.unique(&call.hint);
         let event = self.unique(&format!("{}_done", call.hint));
-        let capture = Capture {
+        let capture = StreamCapture {
             origin: stream.clone(),
             streams: BTreeSet::from([stream.clone()]),
             events: BTreeSet::new(),

@@ -14,7 +14,7 @@ use std::ops::Range;
 use super::machine::Machine;
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS};
-use super::values::{Capture, EventObject, GraphObject, HostLine, HostValue, StreamObject};
+use super::values::{EventObject, GraphObject, HostLine, HostValue, StreamCapture, StreamObject};
 
 impl Machine<'_> {
     /// `cudaStreamBeginCapture(stream, mode)`
@@ -40,7 +40,7 @@ impl Machine<'_> {
                 ),
             ));
         }
-        self.state.capture = Some(Capture {
+        self.state.capture = Some(StreamCapture {
             streams: BTreeSet::from([origin.clone()]),
             origin,
             events: BTreeSet::new(),

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::machine::Machine;
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS};
-use super::values::{HostValue, KernelUse, Place, Pointer};
+use super::values::{HostPlace, HostValue, KernelUse, Pointer};
 
 /// The attribute of cooperative launches, by its number.
 const COOPERATIVE: i64 = 2;
@@ -134,7 +134,7 @@ impl Machine<'_> {
                     memory: Some(memory),
                     offset,
                     element,
-                }) => self.load(&Place::Memory(memory, offset, element), range)?,
+                }) => self.load(&HostPlace::Memory(memory, offset, element), range)?,
                 _ => HostValue::Unset,
             };
             arguments.push(self.handed(value, range)?);

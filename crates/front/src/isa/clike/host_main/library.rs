@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::machine::{BYTE, Machine};
 use super::parser::Read;
 use super::tree::{HostBase, HostDeclared, HostExpr, HostType};
-use super::values::{Allocation, HostValue, Place, Pointer};
+use super::values::{AllocatedBy, HostPlace, HostValue, Pointer};
 use program::Ty;
 
 /// Functions that print, or that wait for a time.
@@ -158,7 +158,7 @@ impl Machine<'_> {
         let bytes = self.known(bytes, range)?;
         let bytes = self.size(bytes, 8, range)?;
         let hint = self.hint();
-        let memory = self.allocate(&hint, range, BYTE, bytes, Allocation::Heap);
+        let memory = self.allocate(&hint, range, BYTE, bytes, AllocatedBy::Heap);
         if zeroed {
             self.zeroed(memory);
         }
@@ -183,7 +183,7 @@ impl Machine<'_> {
         let hint = self.hint();
         let made = self.array(&hint, range, of, length, false)?;
         if let HostValue::Buffer(memory) = made {
-            self.state.memory[memory].allocation = Allocation::Heap;
+            self.state.memory[memory].allocation = AllocatedBy::Heap;
         }
         Ok(self.decayed(made))
     }
@@ -198,7 +198,7 @@ impl Machine<'_> {
         {
             self.alive(*memory, range)?;
             let object = &self.state.memory[*memory];
-            if object.allocation != Allocation::Heap || *offset != 0 {
+            if object.allocation != AllocatedBy::Heap || *offset != 0 {
                 return self.wrong_free(*memory, range, "`malloc` or `new`");
             }
             self.free_on_host(*memory, range);
@@ -373,12 +373,12 @@ impl Machine<'_> {
 
     fn push_back(
         &mut self,
-        place: &Place,
+        place: &HostPlace,
         object: &HostValue,
         arguments: &[HostExpr],
         range: &Range<usize>,
     ) -> Read<HostValue> {
-        let Place::Cell(at) = place else {
+        let HostPlace::Cell(at) = place else {
             return Ok(HostValue::Unset);
         };
         let of = match &self.state.cells[*at].of.base {
@@ -461,7 +461,7 @@ impl Machine<'_> {
         let element = self.state.memory[memory].element;
         let pattern = element.ty.wrap(repeated(byte));
         for at in 0..bytes / element.bytes() {
-            let place = Place::Memory(memory, pointer.offset + at * element.bytes(), element);
+            let place = HostPlace::Memory(memory, pointer.offset + at * element.bytes(), element);
             let value = match element.floating {
                 true => HostValue::Float(0.0, element.ty.bits),
                 false => HostValue::Int(pattern, element.ty),

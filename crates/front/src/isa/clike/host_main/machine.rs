@@ -12,7 +12,7 @@ use super::tree::{
 };
 pub(super) use super::values::null;
 use super::values::{
-    Allocation, HostLine, HostState, HostValue, Place, Pointer, Variable, zero_of,
+    AllocatedBy, HostLine, HostPlace, HostValue, HostVariable, Pointer, ProgramState, zero_of,
 };
 use program::Ty;
 
@@ -30,10 +30,10 @@ pub(super) enum Flow {
 /// Follows one way through a program.
 pub(super) struct Machine<'a> {
     pub(super) code: &'a HostCode<'a>,
-    pub(super) state: HostState,
+    pub(super) state: ProgramState,
     /// The scopes of each function that is being followed, the innermost last.
-    pub(super) frames: Vec<Vec<HashMap<String, Place>>>,
-    globals: HashMap<String, Place>,
+    pub(super) frames: Vec<Vec<HashMap<String, HostPlace>>>,
+    globals: HashMap<String, HostPlace>,
     /// Which way to go at each choice.
     pub(super) plan: Vec<bool>,
     pub(super) decided: Vec<bool>,
@@ -63,9 +63,9 @@ const DEEPEST: usize = 64;
 impl<'a> Machine<'a> {
     pub(super) fn new(code: &'a HostCode<'a>, plan: Vec<bool>) -> Machine<'a> {
         let taken = code.device_names().map(|name| (name.clone(), 1));
-        let state = HostState {
+        let state = ProgramState {
             names: taken.collect(),
-            ..HostState::default()
+            ..ProgramState::default()
         };
         Machine {
             code,
@@ -208,7 +208,7 @@ impl<'a> Machine<'a> {
         &mut self,
         function: &Rc<HostFunction>,
         arguments: Vec<HostValue>,
-        scope: Option<&HashMap<String, Place>>,
+        scope: Option<&HashMap<String, HostPlace>>,
     ) -> Read<Flow> {
         if self.frames.len() > DEEPEST {
             return self.wrong(
@@ -224,14 +224,14 @@ impl<'a> Machine<'a> {
             match value {
                 // A reference is the place itself.
                 HostValue::Cell(at) if param.of.reference => {
-                    self.bind(&param.name, Place::Cell(at));
+                    self.bind(&param.name, HostPlace::Cell(at));
                 }
                 HostValue::Pointer(Pointer {
                     memory: Some(memory),
                     offset,
                     element,
                 }) if param.of.reference && param.of.is_memory() => {
-                    self.bind(&param.name, Place::Memory(memory, offset, element));
+                    self.bind(&param.name, HostPlace::Memory(memory, offset, element));
                 }
                 value => self.new_variable(param, value)?,
             }
@@ -255,41 +255,41 @@ impl<'a> Machine<'a> {
                 &range,
                 element,
                 element.bytes(),
-                Allocation::Variable,
+                AllocatedBy::Variable,
             );
-            self.bind(&declared.name, Place::Memory(at, 0, element));
+            self.bind(&declared.name, HostPlace::Memory(at, 0, element));
             if value != HostValue::Unset {
-                self.store(&Place::Memory(at, 0, element), value, &declared.range)?;
+                self.store(&HostPlace::Memory(at, 0, element), value, &declared.range)?;
             }
             return Ok(());
         }
         let value = self.own_copy(value);
         let value = self.converted(value, &declared.of);
         let cell = self.cell(value, declared.of.clone());
-        self.bind(&declared.name, Place::Cell(cell));
+        self.bind(&declared.name, HostPlace::Cell(cell));
         Ok(())
     }
 
     pub(super) fn cell(&mut self, value: HostValue, of: HostType) -> usize {
-        self.state.cells.push(Variable { value, of });
+        self.state.cells.push(HostVariable { value, of });
         self.state.cells.len() - 1
     }
 
-    pub(super) fn bind(&mut self, name: &str, place: Place) {
+    pub(super) fn bind(&mut self, name: &str, place: HostPlace) {
         if let Some(scope) = self.frames.last_mut().and_then(|f| f.last_mut()) {
             scope.insert(name.to_owned(), place);
         }
     }
 
     /// The place of a variable.
-    pub(super) fn find(&self, name: &str) -> Option<Place> {
+    pub(super) fn find(&self, name: &str) -> Option<HostPlace> {
         let scopes = self.frames.last()?;
         let found = scopes.iter().rev().find_map(|scope| scope.get(name));
         found.or_else(|| self.globals.get(name)).cloned()
     }
 
     /// All variables in sight, as a lambda captures them.
-    pub(super) fn scope(&self) -> HashMap<String, Place> {
+    pub(super) fn scope(&self) -> HashMap<String, HostPlace> {
         let mut all = HashMap::new();
         for scope in self.frames.last().into_iter().flatten() {
             all.extend(scope.clone());
@@ -328,12 +328,12 @@ impl<'a> Machine<'a> {
         let mut ended: Vec<usize> = scope
             .values()
             .filter_map(|place| match place {
-                Place::Cell(at) => match self.state.cells[*at].value {
+                HostPlace::Cell(at) => match self.state.cells[*at].value {
                     HostValue::Buffer(memory) => Some(memory),
                     _ => None,
                 },
-                Place::Memory(memory, ..) => Some(*memory),
-                Place::Component(..) => None,
+                HostPlace::Memory(memory, ..) => Some(*memory),
+                HostPlace::Component(..) => None,
             })
             .collect();
         ended.sort_unstable();
@@ -354,25 +354,25 @@ impl<'a> Machine<'a> {
     }
 
     fn is_variable(&self, memory: usize) -> bool {
-        self.state.memory[memory].allocation == Allocation::Variable
+        self.state.memory[memory].allocation == AllocatedBy::Variable
     }
 
     /// Whether a name in sight is of this memory.
     fn is_bound(&self, memory: usize) -> bool {
-        let of = |place: &Place| match place {
-            Place::Memory(own, ..) => *own == memory,
-            Place::Cell(at) => self.state.cells[*at].value == HostValue::Buffer(memory),
-            Place::Component(..) => false,
+        let of = |place: &HostPlace| match place {
+            HostPlace::Memory(own, ..) => *own == memory,
+            HostPlace::Cell(at) => self.state.cells[*at].value == HostValue::Buffer(memory),
+            HostPlace::Component(..) => false,
         };
         let scopes = self.frames.iter().flatten().chain([&self.globals]);
         scopes.flat_map(HashMap::values).any(of)
     }
 
     /// Joins the threads that join at the end of their scope.
-    fn join_at_end(&mut self, scope: &HashMap<String, Place>) -> Read<()> {
+    fn join_at_end(&mut self, scope: &HashMap<String, HostPlace>) -> Read<()> {
         let mut threads: Vec<(usize, Range<usize>)> = Vec::new();
         for place in scope.values() {
-            let Place::Cell(at) = place else { continue };
+            let HostPlace::Cell(at) = place else { continue };
             let variable = &self.state.cells[*at];
             if let (HostValue::Thread(thread), HostBase::Thread(true)) =
                 (&variable.value, &variable.of.base)
@@ -570,7 +570,7 @@ impl<'a> Machine<'a> {
             }
         }
         let cell = self.cell(value, declared.of.clone());
-        self.bind(&declared.name, Place::Cell(cell));
+        self.bind(&declared.name, HostPlace::Cell(cell));
         Ok(())
     }
 

@@ -17,8 +17,8 @@ use super::machine::{BYTE, Machine};
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS};
 use super::values::{
-    Allocation, EventObject, HostValue, KernelObject, KernelUse, ObjectKind, Pointer, StreamObject,
-    StreamValue,
+    AllocatedBy, EventObject, HostValue, KernelObject, KernelUse, ObjectKind, Pointer,
+    StreamObject, StreamValue,
 };
 use program::{Dialect, Ty};
 
@@ -236,7 +236,7 @@ impl Machine<'_> {
             );
         }
         let bytes = self.size(bytes, 8, call.range)?;
-        let memory = self.allocate(&call.hint, call.range, BYTE, bytes, Allocation::Buffer);
+        let memory = self.allocate(&call.hint, call.range, BYTE, bytes, AllocatedBy::Buffer);
         if let (HostValue::Pointer(from), true) = (&host, flags & COPY_HOST_PTR != 0)
             && let Some(source) = from.memory
         {
@@ -281,9 +281,9 @@ impl Machine<'_> {
         let (flags, bytes) = (self.number_at(call, 1)?, self.number_at(call, 2)?);
         let bytes = self.size(bytes, 8, call.range)?;
         let allocation = match (flags & FINE_GRAIN != 0, flags & SVM_ATOMICS != 0) {
-            (true, true) => Allocation::SvmAtomic,
-            (true, false) => Allocation::SvmFine,
-            (false, _) => Allocation::SvmCoarse,
+            (true, true) => AllocatedBy::SvmAtomic,
+            (true, false) => AllocatedBy::SvmFine,
+            (false, _) => AllocatedBy::SvmCoarse,
         };
         let memory = self.allocate(&call.hint, call.range, BYTE, bytes, allocation);
         Ok(address(memory, BYTE))
@@ -303,7 +303,7 @@ impl Machine<'_> {
             _ => {
                 let bytes = self.number_at(call, 2)?;
                 let memory =
-                    self.allocate("group_memory", call.range, BYTE, bytes, Allocation::Buffer);
+                    self.allocate("group_memory", call.range, BYTE, bytes, AllocatedBy::Buffer);
                 self.state.memory[memory].space = Some("shared");
                 address(memory, BYTE)
             }
@@ -632,7 +632,7 @@ impl Machine<'_> {
                 bits: (size * 8) as u8,
                 signed: true,
             };
-            object.element = super::values::Element::number(ty, false);
+            object.element = super::values::ElementType::number(ty, false);
             object.retyped(None);
         }
     }
@@ -784,7 +784,7 @@ impl Machine<'_> {
 }
 
 /// The address of memory.
-fn address(memory: usize, element: super::values::Element) -> HostValue {
+fn address(memory: usize, element: super::values::ElementType) -> HostValue {
     HostValue::Pointer(Pointer {
         memory: Some(memory),
         offset: 0,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::machine::Machine;
 use super::parser::Read;
 use super::tree::HostExpr;
-use super::values::{Element, HostValue, Pointer};
+use super::values::{ElementType, HostValue, Pointer};
 use program::Ty;
 
 const COMPARISONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
@@ -110,7 +110,7 @@ impl Machine<'_> {
             return HostValue::Unknown;
         };
         let register = self.register();
-        let of = self.type_text(Element::number(ty, false));
+        let of = self.type_text(ElementType::number(ty, false));
         self.emit(format!("{of} {register} = {left} {op} {right};"), range);
         HostValue::Register(register, ty)
     }

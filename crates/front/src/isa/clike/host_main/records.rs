@@ -7,7 +7,9 @@ use super::access::{bits_of, number_of};
 use super::machine::{Machine, element_of};
 use super::parser::Read;
 use super::tree::{HostBase, HostExpr, HostExprKind, HostRecord, HostType, RecordMember};
-use super::values::{Allocation, Element, HostValue, Place, Pointer, RecordValue, zero_of};
+use super::values::{
+    AllocatedBy, ElementType, HostPlace, HostValue, Pointer, RecordValue, zero_of,
+};
 
 impl Machine<'_> {
     /// A structure in new variables.
@@ -33,7 +35,7 @@ impl Machine<'_> {
         for (at, member) in of.members.iter().enumerate() {
             if let Some(tree) = &member.declared.value {
                 let value = self.value(tree)?;
-                self.store(&Place::Cell(first + at), value, &tree.range)?;
+                self.store(&HostPlace::Cell(first + at), value, &tree.range)?;
             }
         }
         let of = of.clone();
@@ -54,7 +56,12 @@ impl Machine<'_> {
         let HostValue::Record(RecordValue { first, .. }) = &made else {
             return Ok(made);
         };
-        self.fill_record(record, &|_, at| Some(Place::Cell(first + at)), all, range)?;
+        self.fill_record(
+            record,
+            &|_, at| Some(HostPlace::Cell(first + at)),
+            all,
+            range,
+        )?;
         Ok(made)
     }
 
@@ -62,7 +69,7 @@ impl Machine<'_> {
     fn fill_record(
         &mut self,
         record: &Rc<HostRecord>,
-        place: &dyn Fn(&RecordMember, usize) -> Option<Place>,
+        place: &dyn Fn(&RecordMember, usize) -> Option<HostPlace>,
         all: &[HostExpr],
         range: &Range<usize>,
     ) -> Read<()> {
@@ -92,13 +99,13 @@ impl Machine<'_> {
     /// Writes a list to a structure in memory; whether the place is one.
     pub(super) fn stores_list(
         &mut self,
-        place: &Place,
+        place: &HostPlace,
         all: &[HostExpr],
         range: &Range<usize>,
     ) -> Read<bool> {
         let record = match place {
-            Place::Memory(memory, ..) => self.state.memory[*memory].record.clone(),
-            Place::Cell(at) => match &self.state.cells[*at].of {
+            HostPlace::Memory(memory, ..) => self.state.memory[*memory].record.clone(),
+            HostPlace::Cell(at) => match &self.state.cells[*at].of {
                 of if of.is_record() => {
                     let of = of.clone();
                     let value = self.record_of(&of, all, range)?;
@@ -107,9 +114,9 @@ impl Machine<'_> {
                 }
                 _ => None,
             },
-            Place::Component(..) => None,
+            HostPlace::Component(..) => None,
         };
-        let (Some(record), Place::Memory(memory, offset, element)) = (record, place) else {
+        let (Some(record), HostPlace::Memory(memory, offset, element)) = (record, place) else {
             return Ok(false);
         };
         if element.bytes() != record.size {
@@ -118,19 +125,19 @@ impl Machine<'_> {
         let (memory, offset) = (*memory, *offset);
         let place = |member: &RecordMember, _: usize| {
             let element = element_of(&member.declared.of.base);
-            Some(Place::Memory(memory, offset + member.offset, element))
+            Some(HostPlace::Memory(memory, offset + member.offset, element))
         };
         self.fill_record(&record, &place, all, range)?;
         Ok(true)
     }
 
     /// The place of `of.name` and `of->name`; `None`: it is not followed.
-    pub(super) fn member_place(&mut self, of: &HostExpr, name: &str) -> Read<Option<Place>> {
+    pub(super) fn member_place(&mut self, of: &HostExpr, name: &str) -> Read<Option<HostPlace>> {
         let place = match self.place_if_any(of)? {
-            Some(Place::Cell(at)) => match self.state.cells[at].value.clone() {
+            Some(HostPlace::Cell(at)) => match self.state.cells[at].value.clone() {
                 HostValue::Dim3(_) => {
                     let component = ["x", "y", "z"].iter().position(|c| *c == name);
-                    return Ok(component.map(|component| Place::Component(at, component)));
+                    return Ok(component.map(|component| HostPlace::Component(at, component)));
                 }
                 HostValue::Record(record) => return Ok(member_of(&record, name)),
                 pointer @ (HostValue::Pointer(Pointer {
@@ -144,25 +151,25 @@ impl Machine<'_> {
             None => return Ok(None),
         };
         Ok(match place {
-            Place::Cell(at) => match &self.state.cells[at].value {
+            HostPlace::Cell(at) => match &self.state.cells[at].value {
                 HostValue::Record(record) => member_of(record, name),
                 HostValue::Dim3(_) => {
                     let component = ["x", "y", "z"].iter().position(|c| *c == name);
-                    component.map(|component| Place::Component(at, component))
+                    component.map(|component| HostPlace::Component(at, component))
                 }
                 _ => None,
             },
-            Place::Memory(memory, offset, _) => {
+            HostPlace::Memory(memory, offset, _) => {
                 let object = &self.state.memory[memory];
                 let inside = offset % object.element.bytes();
                 let of = object.record.clone().filter(|_| inside == 0);
                 of.and_then(|of| {
                     let member = &of.members[of.member(name)?];
                     let element = element_of(&member.declared.of.base);
-                    Some(Place::Memory(memory, offset + member.offset, element))
+                    Some(HostPlace::Memory(memory, offset + member.offset, element))
                 })
             }
-            Place::Component(..) => None,
+            HostPlace::Component(..) => None,
         })
     }
 
@@ -201,7 +208,7 @@ impl Machine<'_> {
         self.numbers_of(record, &mut values);
         let name = record.of.name.to_lowercase();
         let base = HostBase::Record(record.of.clone());
-        let memory = self.allocate_of(&name, range, &base, record.of.size, Allocation::Device);
+        let memory = self.allocate_of(&name, range, &base, record.of.size, AllocatedBy::Device);
         let object = &mut self.state.memory[memory];
         for (at, value) in values.iter().enumerate() {
             let bits = bits_of(value, record.of.cells[at].element);
@@ -211,7 +218,7 @@ impl Machine<'_> {
         Ok(HostValue::Pointer(Pointer {
             memory: Some(memory),
             offset: 0,
-            element: Element::record(&record.of),
+            element: ElementType::record(&record.of),
         }))
     }
 
@@ -234,7 +241,7 @@ impl Machine<'_> {
     }
 }
 
-fn member_of(record: &RecordValue, name: &str) -> Option<Place> {
+fn member_of(record: &RecordValue, name: &str) -> Option<HostPlace> {
     let at = record.of.member(name)?;
-    Some(Place::Cell(record.first + at))
+    Some(HostPlace::Cell(record.first + at))
 }

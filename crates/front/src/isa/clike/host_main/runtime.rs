@@ -10,7 +10,7 @@ use super::machine::{Machine, element_of};
 use super::parser::Read;
 use super::tree::{HostExpr, HostExprKind, HostLaunch};
 use super::values::{
-    Allocation, EventObject, HostValue, KernelUse, Place, Pointer, StreamObject, StreamValue,
+    AllocatedBy, EventObject, HostPlace, HostValue, KernelUse, Pointer, StreamObject, StreamValue,
 };
 use program::{Dialect, Ty};
 
@@ -198,10 +198,10 @@ impl Machine<'_> {
 
     fn allocation(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
         let allocation = match call.name {
-            "cudaMalloc" | "cudaMallocPitch" => Allocation::Device,
-            "cudaMallocAsync" => Allocation::DeviceAsync,
-            "cudaMallocManaged" => Allocation::Managed,
-            "cudaMallocHost" | "cudaHostAlloc" => Allocation::Pinned,
+            "cudaMalloc" | "cudaMallocPitch" => AllocatedBy::Device,
+            "cudaMallocAsync" => AllocatedBy::DeviceAsync,
+            "cudaMallocManaged" => AllocatedBy::Managed,
+            "cudaMallocHost" | "cudaHostAlloc" => AllocatedBy::Pinned,
             _ => return self.refused(call),
         };
         let cell = self.variable_at(call, 0)?;
@@ -218,7 +218,7 @@ impl Machine<'_> {
             offset: 0,
             element,
         });
-        if allocation == Allocation::DeviceAsync {
+        if allocation == AllocatedBy::DeviceAsync {
             let stream = self.operand(call, 2)?;
             let stream = self.stream_text(&stream, call)?;
             let name = self.state.memory[memory].name.clone();
@@ -240,7 +240,7 @@ impl Machine<'_> {
                 offset,
                 element,
             }) => {
-                let place = Place::Memory(memory, offset, element);
+                let place = HostPlace::Memory(memory, offset, element);
                 self.store(&place, pitch, call.range)?;
             }
             _ => {}
@@ -483,7 +483,7 @@ impl Machine<'_> {
                     ..
                 }) = self.operand(call, 0)?
                 {
-                    self.state.memory[memory].allocation = Allocation::Pinned;
+                    self.state.memory[memory].allocation = AllocatedBy::Pinned;
                 }
                 Ok(SUCCESS)
             }
@@ -509,7 +509,7 @@ impl Machine<'_> {
                 offset,
                 element,
             }) => {
-                let place = Place::Memory(memory, offset, element);
+                let place = HostPlace::Memory(memory, offset, element);
                 self.store(&place, value, call.range)?;
             }
             _ => {}

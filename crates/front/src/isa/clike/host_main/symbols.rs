@@ -10,7 +10,7 @@ use super::code::words_of;
 use super::machine::{Machine, element_of};
 use super::parser::Read;
 use super::tree::{HostDeclared, HostExpr, HostExprKind};
-use super::values::{Allocation, HostValue, Place};
+use super::values::{AllocatedBy, HostPlace, HostValue};
 
 impl Machine<'_> {
     /// Makes the variables of the device that code of the host names.
@@ -39,8 +39,8 @@ impl Machine<'_> {
             length *= self.number(size)?;
         }
         let allocation = match words.contains("__managed__") {
-            true => Allocation::Managed,
-            false => Allocation::Device,
+            true => AllocatedBy::Managed,
+            false => AllocatedBy::Device,
         };
         let element = element_of(&declared.of.base);
         let bytes = self.size(length * element.bytes(), element.bytes(), &declared.range)?;
@@ -54,8 +54,8 @@ impl Machine<'_> {
             self.first_values(memory, tree)?;
         }
         let place = match declared.arrays.is_empty() {
-            true => Place::Memory(memory, 0, element),
-            false => Place::Cell(self.cell(HostValue::Buffer(memory), declared.of.clone())),
+            true => HostPlace::Memory(memory, 0, element),
+            false => HostPlace::Cell(self.cell(HostValue::Buffer(memory), declared.of.clone())),
         };
         self.bind(name, place);
         Ok(())

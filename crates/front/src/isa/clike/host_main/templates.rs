@@ -56,7 +56,7 @@ impl Machine<'_> {
                 .position(|words| words.contains(name))?;
             let element = match arguments.get(at)? {
                 HostValue::Pointer(pointer) => pointer.element,
-                HostValue::Int(_, ty) => super::values::Element::number(*ty, false),
+                HostValue::Int(_, ty) => super::values::ElementType::number(*ty, false),
                 HostValue::Float(_, bits) => element_of(&super::tree::HostBase::Float(*bits)),
                 _ => return None,
             };

@@ -15,7 +15,7 @@ use super::code::words_of;
 use super::machine::{Flow, Machine, element_of};
 use super::parser::Read;
 use super::tree::{HostBase, HostExpr, HostFunction};
-use super::values::{Allocation, Closure, HostValue, Place};
+use super::values::{AllocatedBy, HostLambda, HostPlace, HostValue};
 use program::Ty;
 
 impl Machine<'_> {
@@ -72,7 +72,7 @@ impl Machine<'_> {
     /// A flag by which a thread hands over its start or its end. Returns its name.
     fn flag(&mut self, name: &str, range: &Range<usize>) -> String {
         let element = element_of(&HostBase::Int(Ty::S32));
-        let memory = self.allocate(name, range, element, element.bytes(), Allocation::Variable);
+        let memory = self.allocate(name, range, element, element.bytes(), AllocatedBy::Variable);
         self.zeroed(memory);
         self.state.memory[memory].escapes = true;
         self.state.memory[memory].name.clone()
@@ -97,7 +97,7 @@ impl Machine<'_> {
         number: usize,
         function: &Rc<HostFunction>,
         values: Vec<HostValue>,
-        scope: Option<&Rc<Closure>>,
+        scope: Option<&Rc<HostLambda>>,
         range: &Range<usize>,
     ) -> Read<()> {
         let name = self.state.threads[number].0.clone();
@@ -134,10 +134,10 @@ impl Machine<'_> {
     }
 
     /// Notes the variables that a running thread captures by reference.
-    fn share(&mut self, closure: &Closure, number: usize) {
+    fn share(&mut self, closure: &HostLambda, number: usize) {
         let words = words_of(self.code, &closure.function.range);
         for (name, place) in &closure.scope {
-            if let (Place::Cell(at), true) = (place, words.contains(name)) {
+            if let (HostPlace::Cell(at), true) = (place, words.contains(name)) {
                 self.state.shared.push((*at, number));
             }
         }

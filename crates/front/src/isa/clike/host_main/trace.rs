@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::code::HostCode;
 use super::machine::Machine;
 use super::parser::Read;
-use super::values::{Element, HostLine, HostState, HostValue, KernelUse, MemoryObject};
+use super::values::{ElementType, HostLine, HostValue, KernelUse, MemoryObject, ProgramState};
 use diag::{Diagnostic, MappedText, Span};
 use program::Dialect;
 
@@ -192,7 +192,7 @@ impl HostCode<'_> {
     }
 
     /// The lines of a thread as one text. Memory of one element is named without an index.
-    fn mapped(&self, lines: &[HostLine], state: &HostState) -> MappedText {
+    fn mapped(&self, lines: &[HostLine], state: &ProgramState) -> MappedText {
         // In OpenCL C, a name of memory is a pointer.
         let cuda = self.dialect == Dialect::Cuda;
         let single = state.memory.iter();
@@ -210,7 +210,7 @@ impl HostCode<'_> {
         text
     }
 
-    fn memory(&self, state: &HostState) -> Vec<ProgramMemory> {
+    fn memory(&self, state: &ProgramState) -> Vec<ProgramMemory> {
         let of = |m: &MemoryObject| ProgramMemory {
             name: m.name.clone(),
             span: self.text.span(m.range.clone()),
@@ -268,7 +268,7 @@ fn is_late(lines: &[HostLine]) -> bool {
 }
 
 /// The name of a type of numbers, as a test writes it.
-pub(super) fn element_name(element: Element) -> String {
+pub(super) fn element_name(element: ElementType) -> String {
     match (element.floating, element.ty.bits) {
         (true, 32) => "float".to_owned(),
         (true, _) => "double".to_owned(),

@@ -14,7 +14,7 @@ use super::library::{memory_of, repeated};
 use super::machine::{Flow, Machine};
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS, kind_word};
-use super::values::{Allocation, HostValue, Pointer};
+use super::values::{AllocatedBy, HostValue, Pointer};
 
 /// Bytes that a call copies: where they go, and where they are, each with its memory.
 struct CopyPart {
@@ -192,7 +192,7 @@ impl Machine<'_> {
         // The host waits for copies of its memory, whichever stream the default one is.
         let [a, b] = [to, from].map(|memory| self.state.memory[memory].allocation);
         let of_host =
-            |allocation: Allocation| !allocation.is_device() && allocation != Allocation::Managed;
+            |allocation: AllocatedBy| !allocation.is_device() && allocation != AllocatedBy::Managed;
         if waits && self.code.per_thread && (of_host(a) || of_host(b)) {
             self.emit_call(format!("cudaStreamSynchronize({stream});"), call.range)?;
         }
@@ -273,7 +273,7 @@ impl Machine<'_> {
         let object = &self.state.memory[from];
         let (element, record) = (object.element, object.record.clone());
         let name = format!("{}_staged", object.name);
-        let stage = self.allocate(&name, call.range, element, bytes, Allocation::Pinned);
+        let stage = self.allocate(&name, call.range, element, bytes, AllocatedBy::Pinned);
         self.state.memory[stage].record = record;
         self.state.memory[stage].retyped(None);
         let cells = self.state.memory[from].cells_in(offset, bytes);
@@ -342,7 +342,7 @@ impl Machine<'_> {
         self.state.memory[to].shadow[cells].fill(None);
         self.state.memory[to].escapes = true;
         // The host waits for a fill of pinned memory.
-        if call.name == "cudaMemset" && self.state.memory[to].allocation == Allocation::Pinned {
+        if call.name == "cudaMemset" && self.state.memory[to].allocation == AllocatedBy::Pinned {
             self.emit_call(format!("cudaStreamSynchronize({stream});"), call.range)?;
         }
         Ok(())
@@ -360,11 +360,11 @@ impl Machine<'_> {
         let allocation = self.state.memory[memory].allocation;
         let (fits, expected) = match call.name {
             "cudaFree" => (
-                allocation.is_device() || allocation == Allocation::Managed,
+                allocation.is_device() || allocation == AllocatedBy::Managed,
                 "`cudaMalloc` or `cudaMallocManaged`",
             ),
             "cudaFreeHost" => (
-                allocation == Allocation::Pinned,
+                allocation == AllocatedBy::Pinned,
                 "`cudaMallocHost` or `cudaHostAlloc`",
             ),
             "cudaFreeAsync" => (allocation.is_device(), "`cudaMallocAsync`"),
@@ -380,7 +380,7 @@ impl Machine<'_> {
                 self.emit_call(format!("cudaFreeAsync({name}, {stream});"), call.range)?;
                 self.state.memory[memory].freed = Some((call.range.clone(), self.thread));
             }
-            ("cudaFree", Allocation::Device | Allocation::Managed) => {
+            ("cudaFree", AllocatedBy::Device | AllocatedBy::Managed) => {
                 // A single thread uses it behind this in no way that is not seen here.
                 if !self.state.threads.is_empty() {
                     let name = self.state.memory[memory].name.clone();

@@ -175,7 +175,7 @@ pub(super) enum HostStmtKind {
 
 /// The type of numbers in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Element {
+pub(super) struct ElementType {
     pub(super) ty: Ty,
     /// Whether it is a number of floating point.
     pub(super) floating: bool,
@@ -185,14 +185,14 @@ pub(super) struct Element {
     pub(super) stride: u32,
 }
 
-impl Element {
+impl ElementType {
     pub(super) fn bytes(self) -> i64 {
         i64::from(self.stride)
     }
 
     /// A number of a type.
-    pub(super) fn number(ty: Ty, floating: bool) -> Element {
-        Element {
+    pub(super) fn number(ty: Ty, floating: bool) -> ElementType {
+        ElementType {
             ty,
             floating,
             said: true,
@@ -201,20 +201,20 @@ impl Element {
     }
 
     /// A structure.
-    pub(super) fn record(record: &HostRecord) -> Element {
+    pub(super) fn record(record: &HostRecord) -> ElementType {
         let byte = Ty {
             bits: 8,
             signed: false,
         };
-        Element {
+        ElementType {
             stride: u32::try_from(record.size).unwrap_or(1).max(1),
-            ..Element::number(byte, false)
+            ..ElementType::number(byte, false)
         }
     }
 }
 
 /// A byte of unsaid type.
-pub(super) const BYTE: Element = Element {
+pub(super) const BYTE: ElementType = ElementType {
     ty: Ty {
         bits: 8,
         signed: false,
@@ -225,18 +225,18 @@ pub(super) const BYTE: Element = Element {
 };
 
 /// The type of numbers that a type is made of.
-pub(super) fn element_of(base: &HostBase) -> Element {
+pub(super) fn element_of(base: &HostBase) -> ElementType {
     match base {
-        HostBase::Int(ty) | HostBase::Atomic(ty, false, _) => Element::number(*ty, false),
-        HostBase::Float(bits) => Element::number(
+        HostBase::Int(ty) | HostBase::Atomic(ty, false, _) => ElementType::number(*ty, false),
+        HostBase::Float(bits) => ElementType::number(
             Ty {
                 bits: *bits,
                 signed: false,
             },
             true,
         ),
-        HostBase::Record(record) => Element::record(record),
-        HostBase::Bool => Element { said: true, ..BYTE },
+        HostBase::Record(record) => ElementType::record(record),
+        HostBase::Bool => ElementType { said: true, ..BYTE },
         _ => BYTE,
     }
 }
@@ -267,7 +267,7 @@ pub(super) struct RecordCell {
     /// `.key`, `.a[1]`
     pub(super) path: String,
     pub(super) offset: i64,
-    pub(super) element: Element,
+    pub(super) element: ElementType,
 }
 
 impl HostRecord {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
 
-pub(super) use super::tree::Element;
+pub(super) use super::tree::ElementType;
 use super::tree::{HostBase, HostFunction, HostRecord, HostType, element_of};
 use program::Ty;
 
@@ -42,7 +42,7 @@ pub(super) enum HostValue {
     Text(String),
     /// A function or a kernel, by its name.
     Function(String),
-    Closure(Rc<Closure>),
+    Closure(Rc<HostLambda>),
     /// A host thread.
     Thread(usize),
     /// A graph, or an instance of one.
@@ -59,7 +59,7 @@ pub(super) struct Pointer {
     pub(super) memory: Option<usize>,
     /// In bytes.
     pub(super) offset: i64,
-    pub(super) element: Element,
+    pub(super) element: ElementType,
 }
 
 /// An atomic object in memory.
@@ -87,38 +87,38 @@ pub(super) enum StreamValue {
 
 /// A lambda with the variables that it captures.
 #[derive(Debug)]
-pub(super) struct Closure {
+pub(super) struct HostLambda {
     pub(super) function: Rc<HostFunction>,
-    pub(super) scope: HashMap<String, Place>,
+    pub(super) scope: HashMap<String, HostPlace>,
 }
 
-impl PartialEq for Closure {
-    fn eq(&self, other: &Closure) -> bool {
+impl PartialEq for HostLambda {
+    fn eq(&self, other: &HostLambda) -> bool {
         std::ptr::eq(self, other)
     }
 }
 
 /// The place of a value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum HostPlace {
     /// A variable.
     Cell(usize),
     /// `grid.x`
     Component(usize, usize),
     /// Memory, by its offset in bytes.
-    Memory(usize, i64, Element),
+    Memory(usize, i64, ElementType),
 }
 
 /// A variable.
 #[derive(Clone, Debug)]
-pub(super) struct Variable {
+pub(super) struct HostVariable {
     pub(super) value: HostValue,
     pub(super) of: HostType,
 }
 
 /// How memory was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Allocation {
+pub(super) enum AllocatedBy {
     /// `cudaMalloc`
     Device,
     /// `cudaMallocAsync`
@@ -141,36 +141,36 @@ pub(super) enum Allocation {
     Variable,
 }
 
-impl Allocation {
+impl AllocatedBy {
     /// The kind of memory as a test writes it.
     pub(super) fn kind(self) -> &'static str {
         match self {
-            Allocation::Device | Allocation::DeviceAsync => "device",
-            Allocation::Managed => "managed",
-            Allocation::Pinned => "mapped",
-            Allocation::Buffer => "buffer",
-            Allocation::SvmCoarse => "svm-coarse",
-            Allocation::SvmFine => "svm-fine",
-            Allocation::SvmAtomic => "svm-fine-atomic",
-            Allocation::Heap | Allocation::Variable => "system",
+            AllocatedBy::Device | AllocatedBy::DeviceAsync => "device",
+            AllocatedBy::Managed => "managed",
+            AllocatedBy::Pinned => "mapped",
+            AllocatedBy::Buffer => "buffer",
+            AllocatedBy::SvmCoarse => "svm-coarse",
+            AllocatedBy::SvmFine => "svm-fine",
+            AllocatedBy::SvmAtomic => "svm-fine-atomic",
+            AllocatedBy::Heap | AllocatedBy::Variable => "system",
         }
     }
 
     pub(super) fn is_device(self) -> bool {
-        matches!(self, Allocation::Device | Allocation::DeviceAsync)
+        matches!(self, AllocatedBy::Device | AllocatedBy::DeviceAsync)
     }
 
     /// Whether a kernel may access it.
     pub(super) fn is_shared(self) -> bool {
         let svm = matches!(
             self,
-            Allocation::SvmCoarse | Allocation::SvmFine | Allocation::SvmAtomic
+            AllocatedBy::SvmCoarse | AllocatedBy::SvmFine | AllocatedBy::SvmAtomic
         );
-        svm || matches!(self, Allocation::Managed | Allocation::Pinned)
+        svm || matches!(self, AllocatedBy::Managed | AllocatedBy::Pinned)
     }
 
     pub(super) fn is_pageable(self) -> bool {
-        matches!(self, Allocation::Heap | Allocation::Variable)
+        matches!(self, AllocatedBy::Heap | AllocatedBy::Variable)
     }
 }
 
@@ -179,13 +179,13 @@ impl Allocation {
 pub(super) struct MemoryObject {
     pub(super) name: String,
     pub(super) range: Range<usize>,
-    pub(super) element: Element,
+    pub(super) element: ElementType,
     /// The structure that its elements are.
     pub(super) record: Option<Rc<HostRecord>>,
     /// The class of the library that its elements are.
     pub(super) class: Option<Rc<str>>,
     pub(super) bytes: i64,
-    pub(super) allocation: Allocation,
+    pub(super) allocation: AllocatedBy,
     /// The values that it begins with; `None`: any.
     pub(super) initial: Vec<Option<i64>>,
     /// The values that it is known to have.
@@ -218,7 +218,7 @@ impl MemoryObject {
     }
 
     /// The number that begins at an offset, and its type.
-    pub(super) fn cell_at(&self, offset: i64) -> Option<(usize, Element)> {
+    pub(super) fn cell_at(&self, offset: i64) -> Option<(usize, ElementType)> {
         let (at, inside) = (offset / self.element.bytes(), offset % self.element.bytes());
         let first = at as usize * self.cells_each();
         match &self.record {
@@ -231,7 +231,7 @@ impl MemoryObject {
     }
 
     /// The type of a number in it.
-    pub(super) fn cell_element(&self, cell: usize) -> Element {
+    pub(super) fn cell_element(&self, cell: usize) -> ElementType {
         match &self.record {
             Some(record) => record.cells[cell % record.cells.len()].element,
             None => self.element,
@@ -279,7 +279,7 @@ pub(super) struct EventObject {
 
 /// Calls that streams capture.
 #[derive(Clone, Debug)]
-pub(super) struct Capture {
+pub(super) struct StreamCapture {
     /// The stream that the capture began with.
     pub(super) origin: String,
     /// All streams that are captured.
@@ -305,7 +305,7 @@ pub(super) struct GraphNode {
 /// A graph, or an instance of one.
 #[derive(Clone, Debug)]
 pub(super) struct GraphObject {
-    pub(super) capture: Capture,
+    pub(super) capture: StreamCapture,
     /// Nodes that the program adds one by one.
     pub(super) nodes: Vec<GraphNode>,
     pub(super) launches: usize,
@@ -347,14 +347,14 @@ pub(super) struct HostLine {
 
 /// The state of a program.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HostState {
-    pub(super) cells: Vec<Variable>,
+pub(super) struct ProgramState {
+    pub(super) cells: Vec<HostVariable>,
     pub(super) memory: Vec<MemoryObject>,
     pub(super) streams: Vec<StreamObject>,
     pub(super) events: Vec<EventObject>,
     pub(super) graphs: Vec<GraphObject>,
     /// The capture that has begun.
-    pub(super) capture: Option<Capture>,
+    pub(super) capture: Option<StreamCapture>,
     pub(super) kernels: Vec<KernelUse>,
     pub(super) kernel_objects: Vec<KernelObject>,
     /// The lines of the thread or function that is followed.
@@ -389,7 +389,7 @@ pub(super) enum ObjectKind {
 }
 
 /// The null pointer.
-pub(super) fn null(element: Element) -> HostValue {
+pub(super) fn null(element: ElementType) -> HostValue {
     HostValue::Pointer(Pointer {
         memory: None,
         offset: 0,
