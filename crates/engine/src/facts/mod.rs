@@ -132,6 +132,11 @@ fn not_worked_out(program: &Program, made: Site, depends: String) -> Reason {
 const ASKED: &str = "what is asked about";
 
 impl<'a> Facts<'a> {
+    /// Whether the listed values hold only in executions in which every axiom does.
+    pub fn rests_on_axioms(&self) -> bool {
+        !self.implied.is_empty()
+    }
+
     /// Whether values out of thin air continue without end under these axioms, so that no engine
     /// sees all of them. A model excludes such values by an axiom, which a query may leave out.
     pub fn misses_values(&self, axioms: &[bool]) -> bool {

@@ -11,9 +11,11 @@ use super::implied::Implied;
 use super::listing::Listing;
 use crate::task::Task;
 
-/// Whether values are missing, which fewer sources could make listable.
+/// Whether values are missing, which fewer sources could make listable. Axioms imply these facts,
+/// and a task about values out of thin air asks about executions that break axioms.
 pub(super) fn helps(task: &Task<'_>, listing: &Listing) -> bool {
-    listing.domains.open && !task.excludes_thin_air() || listing.needed.is_some()
+    let is_open = listing.domains.open && !task.excludes_thin_air();
+    !task.thin_air && (is_open || listing.needed.is_some())
 }
 
 /// Adds the pairs to the facts.

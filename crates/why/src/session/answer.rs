@@ -215,21 +215,13 @@ impl<'a> Session<'a> {
             return;
         }
         let explanations = self.explanations && answer.verdict == Verdict::Forbidden;
-        let unlisted = |session: &mut Session<'_>| {
-            session
-                .prepare(bound, deadline)
-                .ok()
-                .and_then(|prepared| prepared.facts.unlisted.clone())
-        };
         let mut query = query.clone();
         // Without the axiom that excludes them, values out of thin air count.
         let mut wider = Session {
             thin_air: true,
             ..self.fresh()
         };
-        // If domains rest on the axioms, of this task or of the wider one, the result without one
-        // of them is unknown.
-        if let Some(why) = unlisted(self).or_else(|| unlisted(&mut wider)) {
+        if let Some(why) = self.axioms_decide(&mut wider, bound, deadline) {
             if explanations {
                 answer.explanation = Some(Box::new(Explanation {
                     given_up: Some(why),
@@ -263,5 +255,23 @@ impl<'a> Session<'a> {
             .filter(|&i| query.axioms[i])
             .map(|i| self.model.axioms[i].name.clone())
             .collect();
+    }
+
+    /// Why no query can leave an axiom out: the facts of this task or of the wider one rest on the
+    /// axioms.
+    fn axioms_decide(
+        &mut self,
+        wider: &mut Session<'_>,
+        bound: u32,
+        deadline: Deadline,
+    ) -> Option<Reason> {
+        let narrow = self.prepare(bound, deadline).ok()?.facts.clone();
+        if narrow.unlisted.is_some() {
+            return narrow.unlisted.clone();
+        }
+        match wider.prepare(bound, deadline) {
+            Ok(prepared) => prepared.facts.unlisted.clone(),
+            Err(why) => narrow.rests_on_axioms().then_some(why),
+        }
     }
 }
