@@ -48,6 +48,7 @@ pub(super) fn parse(
     resolver: &mut Resolver<'_>,
     sink: &mut Sink,
 ) -> Option<Prop> {
+    refuse_quantifier(text, sink)?;
     let errors = sink.errors();
     let mut parser = PropParser {
         text,
@@ -58,6 +59,35 @@ pub(super) fn parse(
     let prop = parser.disjunction()?;
     parser.finish("`/\\`, `\\/` or the end of the proposition")?;
     (sink.errors() == errors).then_some(prop)
+}
+
+/// Refuses a quantifier in front of a proposition, as `.litmus` files have it.
+fn refuse_quantifier(text: &MappedText, sink: &mut Sink) -> Option<()> {
+    let written = text.as_str();
+    let start = written.len() - written.trim_start().len();
+    let quantifier = ["exists", "~exists", "forall"].into_iter().find(|word| {
+        // A location may have this name: a comparison or a field follows it.
+        let rest = written[start..].strip_prefix(word).unwrap_or_default();
+        let is_word = rest.starts_with(|c: char| c == '(' || c.is_whitespace());
+        is_word
+            && rest
+                .trim_start()
+                .starts_with(|c: char| c == '(' || c.is_alphanumeric())
+    });
+    let Some(quantifier) = quantifier else {
+        return Some(());
+    };
+    sink.error(
+        "condition-syntax",
+        text.span(start..start + quantifier.len()),
+        "the condition is the proposition alone",
+        |d| {
+            d.label(format!(
+                "expected `quantifier = \"{quantifier}\"` as a key of its own"
+            ))
+        },
+    );
+    None
 }
 
 /// Parses a proposition about the outcomes of a test that was already read, such as one from the

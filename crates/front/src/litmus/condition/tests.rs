@@ -189,6 +189,19 @@ fn errors_name_the_place_and_all_come_at_once() {
 }
 
 #[test]
+fn a_quantifier_is_a_key_of_its_own() {
+    let alone = "the condition is the proposition alone";
+    for text in ["exists (x == 1)", "~exists x == 1", " forall x == 1"] {
+        let at = 1 + text.len() - text.trim_start().len();
+        let error = format!("c:1:{at}: error: {alone}\n");
+        assert_eq!(read(text).unwrap_err(), error);
+    }
+    for text in ["exists == 1", "forall.x == 1", "existsx == 1"] {
+        assert!(!read(text).unwrap_err().contains(alone), "{text}");
+    }
+}
+
+#[test]
 fn nesting_is_limited() {
     let nested = |n: usize| format!("{}x == 1{}", "(".repeat(n), ")".repeat(n));
     assert!(read(&nested(MAX_NESTING)).is_ok());
