@@ -15,6 +15,7 @@ const TWINS: [(&str, &str, &str); 14] = [
         "error[race]",
     ),
     ("block_scan.cu", "block_scan.bug.cu:8:", "error[race]"),
+    ("block_sums.cu", "block_sums.bug.cu:20:", "error[race]"),
     (
         "carved_shared.cu",
         "carved_shared.bug.cu:11:",

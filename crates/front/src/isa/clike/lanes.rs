@@ -185,8 +185,16 @@ impl Lowering<'_, '_> {
             Handed::Shuffle(mode) => {
                 let clamp = if mode == ShuffleMode::Up { 0 } else { 31 };
                 let section = Expr::Const((32 - args.width.unwrap_or(32)) << 8 | clamp);
+                let is_fixed = matches!(lane, Expr::Const(_));
                 let shuffled = ShuffleSources::new(mode, lane, section, &lanes);
-                (self.shuffled(&shuffled, &lanes, brought, ty), ty)
+                let from = shuffled.from.iter().map(|f| f.0).collect();
+                // Lanes that meet at one place have code of one length, so each takes as many.
+                let taken = match shuffled.is_defined(&lanes) {
+                    _ if !is_fixed => lanes.possible(),
+                    Expr::Const(0) => Vec::new(),
+                    _ => from,
+                };
+                (self.shuffled(&shuffled, &taken, &lanes, brought, ty), ty)
             }
             Handed::Broadcast => (self.broadcast(lane, &lanes, brought, ty), ty),
             _ => {
@@ -231,28 +239,35 @@ impl Lowering<'_, '_> {
         false
     }
 
-    /// The value of the lane that this thread names.
+    /// The value of the lane that this thread names. The thread takes the values of the lanes
+    /// `taken`, among them all that it may name.
     fn shuffled(
         &mut self,
         sources: &ShuffleSources,
+        taken: &[u32],
         lanes: &LaneSet,
         brought: Expr,
         ty: Ty,
     ) -> Expr {
-        let from: Vec<u32> = sources.from.iter().map(|f| f.0).collect();
         match sources.is_defined(lanes) {
             // The result is never defined, as in PTX.
             Expr::Const(0) => {
-                self.brings(lanes, brought, ty, Expr::Const(1), &[]);
+                self.brings(lanes, brought, ty, Expr::Const(1), taken);
                 Expr::unknown(ty)
             }
             defined => {
-                let met = self.brings(lanes, brought, ty, defined, &from);
+                let met = self.brings(lanes, brought, ty, defined, taken);
                 if met.lanes.mask != lanes.mask {
                     self.misused_unless(sources.is_defined(&met.lanes));
                 }
-                let taken: Vec<Expr> = met.taken.into_iter().map(|t| t.1).collect();
-                sources.chosen(&taken)
+                let named = |rank: u32| sources.from.iter().any(|from| from.0 == rank);
+                let values: Vec<Expr> = met
+                    .taken
+                    .into_iter()
+                    .filter(|of| named(of.0))
+                    .map(|of| of.1)
+                    .collect();
+                sources.chosen(&values)
             }
         }
     }
