@@ -18,7 +18,7 @@ use engine::facts::Facts;
 use program::edits::{Change, EditSite, enough};
 use program::litmus::{LitmusTest, Quantifier};
 use program::strength::{self, Order};
-use program::{LocId, Program, Scope, SourceLine};
+use program::{LocId, Program, Scope, SourceLine, Tag, ThreadId};
 use verdict::{Change as Advised, Fault, FaultEvent, Need, Reason, Remedy, Verdict, Where};
 
 use crate::knobs::{self, Around, Changes, Kind, Knob, Spot, Version, Written};
@@ -50,12 +50,13 @@ pub(crate) fn remedy(
     deadline: Option<Instant>,
 ) -> Option<Repair> {
     let written = session.written();
+    let of_commands = is_between_commands(&session.test().program, first);
     let Candidates {
         source,
         knobs,
         weak,
         straight,
-    } = Candidates::of(written)?;
+    } = Candidates::of(written, of_commands)?;
     let judge = RaceJudge {
         session,
         race: RefCell::new(None),
@@ -69,6 +70,7 @@ pub(crate) fn remedy(
         source,
         straight,
         weak,
+        of_commands,
     };
     // The plain accesses are known for the judged program.
     let (plain, object) = match std::ptr::eq(written, session.test()) {
@@ -142,7 +144,8 @@ struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    fn of(written: &'a LitmusTest) -> Option<Self> {
+    /// `of_commands`: whether the race is of two commands of a host, which no barrier orders.
+    fn of(written: &'a LitmusTest, of_commands: bool) -> Option<Self> {
         let (source, mut knobs, weak) = match Source::new(written) {
             Some(source) => {
                 let knobs = changes_of_text(written, &source);
@@ -155,7 +158,10 @@ impl<'a> Candidates<'a> {
                 (source, knobs, weak)
             }
         };
-        let (barriers, straight) = source.barriers();
+        let (barriers, straight) = match of_commands {
+            true => (Vec::new(), 0),
+            false => source.barriers(),
+        };
         let straight = knobs.len()..knobs.len() + straight;
         knobs.extend(barriers.into_iter().chain(source.calls()));
         Some(Candidates {
@@ -168,19 +174,27 @@ impl<'a> Candidates<'a> {
 }
 
 /// The changes of words in C-like code. Scopes and regions come first: one that is too small is the
-/// likelier mistake. Then new text: fences and waits.
+/// likelier mistake. Then new text: fences and waits. Without atomic accesses, fences order nothing,
+/// and the front end would read the program for each.
 fn changes_of_text(written: &LitmusTest, source: &Source<'_>) -> Vec<Knob> {
     let program = &written.program;
     let buffers = knobs::buffers(&Around::unbounded(program))
         .into_iter()
         .filter_map(Knob::up)
         .collect();
+    let has_atomics = program
+        .instrs()
+        .any(|(_, _, instr)| instr.op.has_any(&[Tag::Atomic, Tag::Volatile]));
+    let fences = match has_atomics {
+        true => source.fences(enough(program)),
+        false => Vec::new(),
+    };
     let kinds = [
         source.scopes(Scope::Sys),
         source.flags(),
         source.orders(),
         buffers,
-        source.fences(enough(program)),
+        fences,
         source.waits(),
     ];
     kinds.into_iter().flatten().collect()
@@ -261,6 +275,8 @@ struct RemedySearch<'a, D> {
     weak: Vec<Knob>,
     /// The number of knobs that order accesses; the others make memory atomic.
     ordered: usize,
+    /// Whether the race is of two commands of a host, which no barrier orders.
+    of_commands: bool,
 }
 
 impl<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> RemedySearch<'_, D> {
@@ -284,6 +300,9 @@ impl<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> RemedySearch
         let pairs = search.pairs_alone();
         if let Some(setting) = search.first_of(pairs)? {
             return Ok(Some(setting));
+        }
+        if self.of_commands {
+            return Ok(None);
         }
         // Threads with code of different text meet at a barrier.
         let meetings = self.source.meetings();
@@ -372,6 +391,21 @@ impl<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> RemedySearch
     fn lowered(&mut self, setting: Setting) -> Result<Setting, GivenUp> {
         let order = (self.ordered..self.search.knobs.len()).chain((0..self.ordered).rev());
         self.search.lowered(setting, order)
+    }
+}
+
+/// Whether a race is of two commands of a host, or of one and the host.
+fn is_between_commands(program: &Program, first: &Fault) -> bool {
+    let Some(host) = &program.host else {
+        return false;
+    };
+    let command = |event: &FaultEvent| {
+        let thread = event.event.thread.map(|thread| ThreadId(thread as u16));
+        thread.and_then(|thread| host.command_of(thread))
+    };
+    match first.events.as_slice() {
+        [a, b] => command(a) != command(b),
+        _ => false,
     }
 }
 

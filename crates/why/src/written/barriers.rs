@@ -58,6 +58,12 @@ impl Source<'_> {
     /// A knob for the barriers that all threads of a group meet at, put into a gap.
     fn barrier_at(&self, gap: &Range<usize>, words: &[&(&str, Scope)]) -> Option<Knob> {
         let narrow = words.iter().map(|b| b.1).min()?;
+        if let [only] = words {
+            // The front end reads the program for each knob.
+            return self
+                .knob(Written::Barrier, gap, [self.statement_at(gap, only.0)])
+                .filter(|knob| self.is_of_groups(knob, only.1));
+        }
         let mut texts = Vec::new();
         for &&(word, scope) in words {
             let text = self.statement_at(gap, word);
