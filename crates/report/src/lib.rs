@@ -5,8 +5,8 @@
 //!   threads. Equal answers give equal bytes.
 //! - This crate does not know the checkers or the command line; any caller with answers can report
 //!   them.
-//! - A report that is not quiet mentions every answer. The exceptions `sarif` and `github` list
-//!   only cases that need attention.
+//! - A report that is not quiet mentions every answer. The exceptions `sarif`, `github`, `gitlab`
+//!   and `markdown` list only cases that need attention.
 //! - A format has one file and one row in [`FORMATS`] and [`reporter`]; no other code knows the
 //!   list of formats.
 
@@ -26,12 +26,14 @@ mod explanation;
 mod fault;
 mod fold;
 mod github;
+mod gitlab;
 mod html;
 mod human;
 mod json;
 mod junit;
 mod kernel;
 mod line;
+mod markdown;
 mod observations;
 pub mod picture;
 mod sarif;
@@ -46,12 +48,14 @@ pub use compiled::{CompiledOperation, CompiledReport, CompiledVerdict};
 pub use distinction::{Distinction, DistinguishingProgram};
 pub use explanation::remedy;
 pub use github::Github;
+pub use gitlab::Gitlab;
 pub use html::Html;
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use junit::Junit;
 pub use kernel::{KernelAnswer, Kernels, LaunchSource, misuse_name};
 pub use line::{AnswerLine, FileSite, KnownFailure, OutcomeTable, PartOf, UnmetReading, is_met};
+pub use markdown::Markdown;
 pub use observations::{
     HazardPart, Hazards, Observations, ObservedHazard, ObservedOutcome, RacePair, RunExpected,
     UnfinishedRuns,
@@ -77,6 +81,10 @@ pub enum ReportFormat {
     Sarif,
     /// Cases that need attention, as annotations of GitHub Actions.
     Github,
+    /// Cases that need attention, for the Code Quality report of GitLab.
+    Gitlab,
+    /// A table of the cases that need attention, for summaries of jobs.
+    Markdown,
     /// The Test Anything Protocol.
     Tap,
     /// A page with a table and pictures.
@@ -102,6 +110,12 @@ pub const FORMATS: &[(ReportFormat, &str, ReportSubject)] = &[
     (ReportFormat::Junit, "junit", ReportSubject::Comparisons),
     (ReportFormat::Sarif, "sarif", ReportSubject::Comparisons),
     (ReportFormat::Github, "github", ReportSubject::Comparisons),
+    (ReportFormat::Gitlab, "gitlab", ReportSubject::Comparisons),
+    (
+        ReportFormat::Markdown,
+        "markdown",
+        ReportSubject::Comparisons,
+    ),
     (ReportFormat::Tap, "tap", ReportSubject::Comparisons),
     (ReportFormat::Html, "html", ReportSubject::Comparisons),
 ];
@@ -188,6 +202,8 @@ pub fn reporter(format: ReportFormat, human: &HumanOptions) -> Box<dyn Reporter>
         ReportFormat::Junit => Box::new(Junit::default()),
         ReportFormat::Sarif => Box::new(Sarif::default()),
         ReportFormat::Github => Box::new(Github),
+        ReportFormat::Gitlab => Box::new(Gitlab::default()),
+        ReportFormat::Markdown => Box::new(Markdown::default()),
         ReportFormat::Tap => Box::new(Tap::default()),
         ReportFormat::Html => Box::new(Html::default()),
     }

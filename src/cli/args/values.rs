@@ -247,6 +247,10 @@ pub(in crate::cli) enum FormatArg {
     Sarif,
     /// Findings, as annotations of GitHub Actions (`check`, `ask`, `compare`).
     Github,
+    /// Findings, for the Code Quality report of GitLab (`check`, `ask`, `compare`).
+    Gitlab,
+    /// A table of findings, for summaries of jobs (`check`, `ask`, `compare`).
+    Markdown,
     /// The Test Anything Protocol (`check`, `ask`, `compare`).
     Tap,
     /// A page with a table to search, and pictures (`check`, `ask`, `compare`).
@@ -273,6 +277,8 @@ impl From<FormatArg> for ReportFormat {
             FormatArg::Junit => ReportFormat::Junit,
             FormatArg::Sarif => ReportFormat::Sarif,
             FormatArg::Github => ReportFormat::Github,
+            FormatArg::Gitlab => ReportFormat::Gitlab,
+            FormatArg::Markdown => ReportFormat::Markdown,
             FormatArg::Tap => ReportFormat::Tap,
             FormatArg::Html => ReportFormat::Html,
         }

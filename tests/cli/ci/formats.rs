@@ -18,7 +18,9 @@ fn suite() -> Folder {
     ])
 }
 
-const FORMATS: [&str; 7] = ["human", "json", "jsonl", "junit", "sarif", "github", "tap"];
+const FORMATS: [&str; 9] = [
+    "human", "json", "jsonl", "junit", "sarif", "github", "gitlab", "markdown", "tap",
+];
 
 #[test]
 fn all_formats_at_once_say_the_same() {
@@ -53,6 +55,11 @@ fn all_formats_at_once_say_the_same() {
     assert_eq!(github.matches("::warning ").count(), 1, "{github}");
     let sarif: Value = serde_json::from_str(&folder.read("sarif.out")).unwrap();
     assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 3);
+    let gitlab: Vec<Value> = serde_json::from_str(&folder.read("gitlab.out")).unwrap();
+    assert_eq!(gitlab.len(), 3, "{gitlab:?}");
+    let markdown = folder.read("markdown.out");
+    assert_eq!(markdown.matches("\n| error | ").count(), 2, "{markdown}");
+    assert_eq!(markdown.matches("\n| warning | ").count(), 1, "{markdown}");
     for format in FORMATS {
         // For any number of workers, and also as the main output.
         for jobs in ["1", "4"] {

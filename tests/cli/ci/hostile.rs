@@ -183,7 +183,7 @@ fn no_name_becomes_a_command() {
         ("::warning::.toml", &mp(name, "required")),
         ("a\n::error::b.toml", "name = \"::error::c\"\n::error::d\n"),
     ]);
-    for format in ["human", "tap", "junit", "sarif"] {
+    for format in ["human", "tap", "junit", "sarif", "gitlab", "markdown"] {
         for more in [
             &["check"][..],
             &["check", "-v"],
@@ -288,7 +288,7 @@ fn no_output_takes_the_place_of_an_input() {
 fn control_characters_of_names_are_shown_as_escapes() {
     let folder = Folder::new(&[("t/a\u{9b}31m\u{1b}[0m.toml", &mp("MP", "allowed"))]);
     for format in [
-        "human", "json", "jsonl", "junit", "sarif", "github", "tap", "html",
+        "human", "json", "jsonl", "junit", "sarif", "github", "gitlab", "markdown", "tap", "html",
     ] {
         let said = folder.run(&["check", "t", "--format", format]);
         assert_eq!(said.code, Some(1), "{format}: {}", said.err);
