@@ -7,10 +7,11 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::compact;
+use super::comparison::Comparison;
 use super::execution::{StateObject, WitnessObject, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, PairObject, UndefinedKeys};
-use super::{AnswerLine, Comparison, OutcomeTable, PartOf, UnmetReading};
+use super::line::{AnswerLine, OutcomeTable, PartOf, UnmetReading};
 use diag::SourceLine;
 use verdict::{Dependence, Finding, Launches, Outcome, Outcomes, Property, Reason, Unwritten};
 

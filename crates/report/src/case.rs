@@ -8,9 +8,12 @@
 
 use std::io::{self, Write};
 
+use super::comparison::Comparison;
 use super::line::{AnswerLine, FileSite, KnownFailure, UnmetReading};
+use super::reporter::Reporter;
 use super::status::QueryStatus;
-use super::{Comparison, Reporter, Summary, execution, explanation};
+use super::summary::Summary;
+use super::{execution, explanation};
 use diag::{Diagnostic, Severity, visible};
 use verdict::{
     Definedness, Ending, Fault, Finding, Property, RacingPair, Reason, Relation, Remedy, Verdict,

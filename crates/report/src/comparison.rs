@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::AnswerLine;
+use super::line::AnswerLine;
 use verdict::{Definedness, Fault, Finding, Outcomes, Property, Relation, State, Verdict};
 
 const BOLD: Style = Style::new().bold();

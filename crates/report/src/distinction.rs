@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use super::Comparison;
+use super::comparison::Comparison;
 use verdict::Relation;
 
 const BOLD: Style = Style::new().bold();

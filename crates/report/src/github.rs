@@ -11,9 +11,9 @@
 
 use std::io::{self, Write};
 
-use super::Summary;
 use super::case::{Cases, ReportCase};
 use super::status::QueryStatus;
+use super::summary::Summary;
 use diag::{visible, visible_lines};
 
 /// Writes `github`.

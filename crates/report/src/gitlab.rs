@@ -13,10 +13,10 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::Summary;
 use super::case::{Cases, ReportCase};
 use super::compact;
 use super::status::QueryStatus;
+use super::summary::Summary;
 use diag::visible;
 
 /// Collects the findings and writes them at the end, as one array.

@@ -16,10 +16,13 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::case::ReportCase;
+use super::comparison::Comparison;
+use super::line::AnswerLine;
 use super::picture::escape::xml;
 use super::picture::{RelationChoice, Scene, page, subject};
+use super::reporter::Reporter;
 use super::status::QueryStatus;
-use super::{AnswerLine, Comparison, Reporter, Summary};
+use super::summary::Summary;
 use diag::Diagnostic;
 use diag::visible;
 

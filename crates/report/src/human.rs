@@ -12,13 +12,19 @@ use std::iter;
 
 use anstyle::{AnsiColor, Style};
 
+use super::advice::AdviceReport;
 use super::case::{ReportCase, outcome};
+use super::comparison::Comparison;
+use super::compiled::CompiledReport;
+use super::distinction::Distinction;
 use super::execution::{end_line, execution, picture, state_text};
 use super::fold::fold;
-use super::{
-    AdviceReport, AnswerLine, Comparison, CompiledReport, ConformanceSuite, Distinction,
-    Observations, OutcomeTable, QueryStatus, Reporter, Summary,
-};
+use super::line::{AnswerLine, OutcomeTable};
+use super::observations::Observations;
+use super::reporter::Reporter;
+use super::status::QueryStatus;
+use super::suite::ConformanceSuite;
+use super::summary::Summary;
 use diag::{render, visible};
 use verdict::{Definedness, Property, Reason, Verdict};
 

@@ -9,10 +9,16 @@ use std::io::{self, Write};
 use diag::Diagnostic;
 use serde::Serialize;
 
-use super::{
-    AdviceReport, AnswerLine, Comparison, CompiledReport, ConformanceSuite, Distinction,
-    Observations, OutcomeTable, Reporter, Summary, answer,
-};
+use super::advice::AdviceReport;
+use super::answer;
+use super::comparison::Comparison;
+use super::compiled::CompiledReport;
+use super::distinction::Distinction;
+use super::line::{AnswerLine, OutcomeTable};
+use super::observations::Observations;
+use super::reporter::Reporter;
+use super::suite::ConformanceSuite;
+use super::summary::Summary;
 
 /// The version of the format; it changes if a key is removed or changes its meaning.
 pub(super) const VERSION: u32 = 1;

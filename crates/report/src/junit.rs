@@ -15,9 +15,9 @@ use std::io::{self, Write};
 
 use indexmap::IndexMap;
 
-use super::Summary;
 use super::case::{Cases, ReportCase};
 use super::status::QueryStatus;
+use super::summary::Summary;
 
 /// Collects the cases and writes them at the end, because the counts come first in the file.
 #[derive(Debug, Default)]

@@ -6,8 +6,9 @@ use diag::Diagnostic;
 use indexmap::IndexMap;
 use verdict::{Fault, Property, Verdict};
 
-use super::summary::counted;
-use super::{AnswerLine, QueryStatus};
+use super::counted::counted;
+use super::line::AnswerLine;
+use super::status::QueryStatus;
 
 /// The part of an answer about a kernel that its source file shows.
 #[derive(Clone, Debug)]

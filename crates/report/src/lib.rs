@@ -10,16 +10,13 @@
 //! - A format has one file and one row in [`FORMATS`] and [`reporter`]; no other code knows the
 //!   list of formats.
 
-use std::io::{self, Write};
-
-use diag::Diagnostic;
-
 mod advice;
 mod answer;
 mod case;
 mod compact;
 mod comparison;
 mod compiled;
+mod counted;
 mod distinction;
 mod execution;
 mod explanation;
@@ -36,6 +33,7 @@ mod line;
 mod markdown;
 mod observations;
 pub mod picture;
+mod reporter;
 mod sarif;
 mod status;
 mod suite;
@@ -45,6 +43,7 @@ mod tap;
 pub use advice::{AdviceItem, AdvicePart, AdviceReport, AdviceVerdict, unified};
 pub use comparison::{Column, Comparison};
 pub use compiled::{CompiledOperation, CompiledReport, CompiledVerdict};
+pub use counted::counted;
 pub use distinction::{Distinction, DistinguishingProgram};
 pub use explanation::remedy;
 pub use github::Github;
@@ -60,10 +59,11 @@ pub use observations::{
     HazardPart, Hazards, Observations, ObservedHazard, ObservedOutcome, RacePair, RunExpected,
     UnfinishedRuns,
 };
+pub use reporter::Reporter;
 pub use sarif::Sarif;
 pub use status::QueryStatus;
 pub use suite::{ConformanceSuite, SuiteTest, Unshown};
-pub use summary::{Summary, counted};
+pub use summary::Summary;
 pub use tap::Tap;
 
 /// The formats.
@@ -143,56 +143,6 @@ impl ReportFormat {
     }
 }
 
-/// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last.
-/// The command line refuses subjects that a format does not support ([`ReportFormat::tells`]).
-pub trait Reporter {
-    /// One answer.
-    fn line(&mut self, out: &mut dyn Write, line: &AnswerLine) -> io::Result<()>;
-    /// Whether it draws the executions in lines.
-    fn draws(&self) -> bool {
-        false
-    }
-    /// Writes an error in the input. Standard error has shown it already; formats for other
-    /// programs repeat it.
-    fn diagnostic(&mut self, _out: &mut dyn Write, _diagnostic: &Diagnostic) -> io::Result<()> {
-        Ok(())
-    }
-    /// One list of outcomes.
-    fn table(&mut self, _out: &mut dyn Write, _table: &OutcomeTable) -> io::Result<()> {
-        unfit("lists of outcomes")
-    }
-    /// One comparison.
-    fn comparison(&mut self, _out: &mut dyn Write, _comparison: &Comparison) -> io::Result<()> {
-        unfit("comparisons")
-    }
-    /// The result of a search for programs.
-    fn distinction(&mut self, _out: &mut dyn Write, _distinction: &Distinction) -> io::Result<()> {
-        unfit("searches for programs")
-    }
-    /// A minimal conformance suite.
-    fn suite(&mut self, _out: &mut dyn Write, _suite: &ConformanceSuite) -> io::Result<()> {
-        unfit("suites")
-    }
-    /// A compiler's code for atomic operations.
-    fn compiled(&mut self, _out: &mut dyn Write, _compiled: &CompiledReport) -> io::Result<()> {
-        unfit("the instructions that compilers print for operations")
-    }
-    /// Advice on cheaper correct synchronization.
-    fn advice(&mut self, _out: &mut dyn Write, _advice: &AdviceReport) -> io::Result<()> {
-        unfit("advice")
-    }
-    /// The executor's observations.
-    fn observations(
-        &mut self,
-        _out: &mut dyn Write,
-        _observations: &Observations,
-    ) -> io::Result<()> {
-        unfit("observations")
-    }
-    /// Writes the end.
-    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
-}
-
 /// The writer of a format.
 pub fn reporter(format: ReportFormat, human: &HumanOptions) -> Box<dyn Reporter> {
     match format {
@@ -207,13 +157,6 @@ pub fn reporter(format: ReportFormat, human: &HumanOptions) -> Box<dyn Reporter>
         ReportFormat::Tap => Box::new(Tap::default()),
         ReportFormat::Html => Box::new(Html::default()),
     }
-}
-
-fn unfit(what: &str) -> io::Result<()> {
-    Err(io::Error::new(
-        io::ErrorKind::Unsupported,
-        format!("this format cannot report {what}"),
-    ))
 }
 
 /// Hand-written answers for the tests of formats.

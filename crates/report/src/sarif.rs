@@ -17,10 +17,10 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::Summary;
 use super::case::{Cases, ReportCase};
 use super::line::FileSite;
 use super::status::QueryStatus;
+use super::summary::Summary;
 use diag::visible;
 use verdict::RacingPair;
 

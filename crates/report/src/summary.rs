@@ -7,11 +7,16 @@ use indexmap::IndexMap;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::advice::{AdviceReport, AdviceVerdict};
+use super::comparison::Comparison;
+use super::compiled::{CompiledOperation, CompiledReport, CompiledVerdict};
+use super::counted::counted;
+use super::distinction::Distinction;
 use super::kernel::Kernels;
-use super::{
-    AdviceReport, AdviceVerdict, AnswerLine, Comparison, CompiledOperation, CompiledReport,
-    CompiledVerdict, ConformanceSuite, Distinction, Observations, OutcomeTable, QueryStatus,
-};
+use super::line::{AnswerLine, OutcomeTable};
+use super::observations::Observations;
+use super::status::QueryStatus;
+use super::suite::ConformanceSuite;
 use verdict::{Reason, Relation, Verdict};
 
 /// The relation between two models over several tests.
@@ -325,11 +330,6 @@ impl Summary {
             .zip(self.verdicts)
             .filter(|&(_, n)| n > 0)
     }
-}
-
-/// `n thing` or `n things`.
-pub fn counted(n: usize, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 impl fmt::Display for Summary {

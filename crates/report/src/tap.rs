@@ -12,8 +12,9 @@
 use std::io::{self, Write};
 
 use super::case::{Cases, ReportCase};
+use super::compact;
 use super::status::QueryStatus;
-use super::{Summary, compact};
+use super::summary::Summary;
 use diag::visible;
 
 /// Writes `tap`.

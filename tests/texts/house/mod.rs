@@ -65,7 +65,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("operational", 3),
     ("parametric", 4),
     ("program", 5),
-    ("report", 22),
+    ("report", 8),
     ("simt", 18),
     ("verdict", 4),
     ("why", 13),
