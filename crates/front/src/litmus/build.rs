@@ -13,8 +13,8 @@ use crate::isa::ptx::{
 };
 use diag::{Sink, Span};
 use program::{
-    Dialect, Expr, GroupKey, GroupSeat, Instr, LocId, LocationKind, Machine, Op, Place, Program,
-    Scope, Tag, Thread,
+    Dialect, Expr, GroupKey, GroupSeat, Init, Instr, LocId, LocationKind, Machine, Op, Place,
+    Program, Scope, Tag, Thread,
 };
 
 /// A thread with parsed code, before lowering.
@@ -317,25 +317,25 @@ fn refuse_written(
     symbols: &Symbols,
     sink: &mut Sink,
 ) {
-    let object = |instr: &Instr| {
-        instr
-            .op
-            .address()
-            .and_then(Expr::base)
-            .map(|loc| symbols.object(loc).0)
+    let object = |thread: &Thread, instr: &Instr| {
+        let base = base_in(thread, instr.op.address()?)?;
+        Some(symbols.object(base).0)
     };
     for &(t, at) in reads {
         let Some(read) = threads[t].0.code.get(at) else {
             continue;
         };
-        let of = object(read);
-        let all = threads
-            .iter()
-            .flat_map(|(thread, _)| &thread.code)
-            .filter(|instr: &&Instr| matches!(instr.op, Op::Store { .. } | Op::Rmw { .. }));
-        let may_be =
-            |write: &&Instr| of.is_none() || object(write).is_none_or(|other| Some(other) == of);
-        if let Some(write) = { all }.find(may_be) {
+        let of = object(&threads[t].0, read);
+        let all = threads.iter().flat_map(|(thread, _)| {
+            let code = thread.code.iter();
+            code.map(move |instr: &Instr| (thread, instr))
+        });
+        let mut writes =
+            all.filter(|(_, instr)| matches!(instr.op, Op::Store { .. } | Op::Rmw { .. }));
+        let may_be = |thread: &Thread, write: &Instr| {
+            of.is_none() || object(thread, write).is_none_or(|other| Some(other) == of)
+        };
+        if let Some((_, write)) = writes.find(|(thread, write)| may_be(thread, write)) {
             sink.error(
                 "unsupported-function",
                 read.span,
@@ -352,6 +352,34 @@ fn refuse_written(
             );
         }
     }
+}
+
+/// The object into which an address leads, also where a register holds the address: the one that
+/// all assignments of the register lead into.
+fn base_in(thread: &Thread, addr: &Expr) -> Option<LocId> {
+    let mut leaf = addr;
+    while let Expr::Bin(_, _, first, _) = leaf {
+        leaf = first;
+    }
+    let Expr::Reg(reg) = leaf else {
+        return addr.base();
+    };
+    if !matches!(thread.regs[usize::from(reg.0)].init, Init::Int(_)) {
+        return None;
+    }
+    let mut found = None;
+    let code = thread.code.iter();
+    for instr in code.filter(|instr| instr.op.defines() == Some(*reg)) {
+        let base = match &instr.op {
+            Op::Assign { value, .. } => value.base()?,
+            _ => return None,
+        };
+        if found.is_some_and(|other| other != base) {
+            return None;
+        }
+        found = Some(base);
+    }
+    found
 }
 
 /// Refuses barriers and value exchanges in host threads: a host thread belongs to no group of

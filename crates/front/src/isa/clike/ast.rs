@@ -182,6 +182,8 @@ pub(super) enum Base {
     TypeOf(Rc<Expr>),
     /// CUDA: a group of threads.
     Group,
+    /// A name for the type of pointers to functions.
+    Function(Range<usize>),
 }
 
 /// `struct S { int a, *p; int b[2]; }`
@@ -228,6 +230,8 @@ pub(super) enum Storage {
     Constexpr,
     /// `inline` and similar words, for functions only.
     Inline,
+    /// For functions only: an instance of a template with a pack.
+    OfPack,
     /// `__shared__`
     Shared,
     /// `__constant__`
@@ -265,6 +269,8 @@ pub(super) struct Declarator {
     pub(super) reference: bool,
     /// C++: `&&`.
     pub(super) temporary: bool,
+    /// It is a pointer to a function: `(*f)(int)`.
+    pub(super) calls: bool,
     /// C++: the names of `auto [x, y]`.
     pub(super) parts: Vec<Range<usize>>,
     /// Empty if the declarator has no name.
@@ -313,9 +319,18 @@ pub(super) struct Function {
     pub(super) template: Vec<TemplateParameter>,
     /// The arguments that this is the specialisation for.
     pub(super) specialises: Option<Vec<TemplateArgument>>,
+    /// C++: a member function that does not change its object.
+    pub(super) constant: bool,
     /// C++: a constructor, with the initialisers of members.
     pub(super) constructs: Option<Vec<(Range<usize>, Initial)>>,
     pub(super) body: Vec<Stmt>,
+}
+
+impl Function {
+    /// Whether it is an instance of a template with a pack.
+    pub(super) fn is_of_pack(&self) -> bool {
+        self.result.specifiers.has(Storage::OfPack).is_some()
+    }
 }
 
 /// A lambda.

@@ -179,7 +179,8 @@ impl Parser<'_, '_> {
         let of_class = [Storage::Static, Storage::Constexpr, Storage::Typedef]
             .iter()
             .any(|s| specifiers.has(*s).is_some())
-            || (matches!(specifiers.base, Base::Enum(_)) && self.tokens.peek() == Tok::Punct(";"));
+            || (matches!(specifiers.base, Base::Enum(_)) && self.tokens.peek() == Tok::Punct(";"))
+            || (is_named_structure(&specifiers) && self.tokens.peek() == Tok::Punct(";"));
         if of_class && self.language.cpp {
             return self.constant_of_class(specifiers);
         }
@@ -224,8 +225,18 @@ impl Parser<'_, '_> {
         Ok(members)
     }
 
-    /// `static constexpr int n = 4;`, `typedef int T;`, `enum { A };` in a class.
+    /// `static constexpr int n = 4;`, `typedef int T;`, `enum { A };`, `struct S { … };` in a
+    /// class.
     fn constant_of_class(&mut self, specifiers: Specifiers) -> Parsed<()> {
+        let own = match &specifiers.base {
+            Base::Struct(of) => of.name.clone(),
+            Base::Enum(of) => of.name.clone(),
+            _ => None,
+        };
+        if let Some(own) = own {
+            let word = self.str(&own);
+            self.nested_types.insert((self.class.name.clone(), word));
+        }
         if self.eat(";") {
             let all = Vec::new();
             self.class.constants.push(Declaration { specifiers, all });
@@ -242,8 +253,13 @@ impl Parser<'_, '_> {
             );
         }
         let first = self.declarator(true)?;
+        let is_type = specifiers.has(Storage::Typedef).is_some();
         let constants = self.declarators(specifiers, first)?;
         self.expect(";")?;
+        for declared in constants.all.iter().filter(|_| is_type) {
+            let word = self.str(&declared.declarator.name);
+            self.nested_types.insert((self.class.name.clone(), word));
+        }
         self.class.constants.push(constants);
         Ok(())
     }
@@ -400,6 +416,16 @@ impl Parser<'_, '_> {
         Ok(all)
     }
 
+    /// Whether a word is `S::T` of a class of the code that declares the type `T`.
+    pub(super) fn is_nested_type(&self, word: &str) -> bool {
+        let Some((class, own)) = word.rsplit_once("::") else {
+            return false;
+        };
+        let class = class.rsplit("::").next().unwrap_or(class);
+        let mut all = self.nested_types.iter();
+        self.language.cpp && all.any(|(of, name)| of == class && *name == own)
+    }
+
     /// Whether a word is `S::T` of a class of the code, or of a parameter of a template.
     pub(super) fn is_member_type(&self, word: &str) -> bool {
         let class = word.rsplit_once("::").map(|(class, _)| class);
@@ -436,4 +462,9 @@ impl Parser<'_, '_> {
             }
         }
     }
+}
+
+/// Whether a declaration defines a structure with a name.
+fn is_named_structure(specifiers: &Specifiers) -> bool {
+    matches!(&specifiers.base, Base::Struct(of) if of.name.is_some() && of.members.is_some())
 }

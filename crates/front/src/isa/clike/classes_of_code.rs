@@ -141,6 +141,10 @@ impl<'a> Lowering<'a, '_> {
                 None => format!("{:?}", value.expr),
             },
             Binding::Spelled(range) => self.str(range).to_owned(),
+            Binding::Closure(closure) => {
+                let name = &closure.function.result.declarator.name;
+                format!("{}@{}", self.str(name), name.start)
+            }
             _ => "?".to_owned(),
         };
         let all: Vec<String> = instance.iter().map(|(_, b)| spelled(b)).collect();

@@ -100,6 +100,7 @@ impl Lowering<'_, '_> {
             lanes: self.lanes_together(range).unwrap_or(GroupLanes::All),
             size: LANES as u32,
             coalesced: true,
+            of_block: false,
         }
     }
 

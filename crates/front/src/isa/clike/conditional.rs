@@ -30,6 +30,8 @@ use Number::{AtLeast, Is, Unknown};
 const PREDEFINED: &[(&str, [Option<Number>; 3])] = &[
     ("__CUDACC__", [None, None, Some(Is(1))]),
     ("__CUDA_ARCH__", [None, None, Some(AtLeast(700))]),
+    ("CUDART_VERSION", [None, None, Some(AtLeast(12_000))]),
+    ("CUDA_VERSION", [None, None, Some(AtLeast(12_000))]),
     ("__cplusplus", [None, None, Some(AtLeast(201_703))]),
     ("__OPENCL_VERSION__", [None, Some(AtLeast(200)), None]),
     ("__OPENCL_C_VERSION__", [None, Some(AtLeast(200)), None]),

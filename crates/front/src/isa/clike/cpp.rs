@@ -17,6 +17,9 @@ use super::words::{GROUP_TYPES, group_word, is_keyword};
 use program::Ty;
 
 /// Properties of types that `if constexpr` asks for.
+/// The template of the limits of types.
+const LIMITS_OF_TYPE: &str = "numeric_limits";
+
 pub(super) const TRAITS: [&str; 7] = [
     "is_same",
     "is_integral",
@@ -436,11 +439,30 @@ impl Parser<'_, '_> {
         let word = super::words::bare(self.word());
         self.language.cpp
             && self.tokens.peek_at(1) == Tok::Punct("<")
-            && TRAITS.contains(&word.strip_suffix("_v").unwrap_or(word))
+            && (TRAITS.contains(&word.strip_suffix("_v").unwrap_or(word)) || word == LIMITS_OF_TYPE)
     }
 
-    /// `std::is_same_v<T, int>`, `std::is_same<T, int>::value`
+    /// `std::numeric_limits<T>::max()`: the name of the limit, with the type.
+    fn limit_of_type(&mut self) -> Parsed<Expr> {
+        let start = self.next().start;
+        self.expect("<")?;
+        let of = self.type_name()?;
+        self.close_angle()?;
+        self.expect(":")?;
+        self.expect(":")?;
+        let name = self.next();
+        if self.eat("(") {
+            self.expect(")")?;
+        }
+        let range = start..self.tokens.last().range.end;
+        self.node(ExprKind::Trait(name, vec![of]), range, 0)
+    }
+
+    /// `std::is_same_v<T, int>`, `std::is_same<T, int>::value`, `std::numeric_limits<T>::max()`
     pub(super) fn type_trait(&mut self) -> Parsed<Expr> {
+        if super::words::bare(self.word()) == LIMITS_OF_TYPE {
+            return self.limit_of_type();
+        }
         let name = self.next();
         self.expect("<")?;
         let mut all = vec![self.type_name()?];

@@ -98,7 +98,7 @@ fn templates_are_instantiated_by_their_uses() {
             "`N` of the template is a constant",
         ),
         (
-            "template <typename... T> void f(T... v) { }",
+            "template <typename... T> struct P { };",
             "templates of any number of parameters are not supported",
         ),
         (
@@ -243,7 +243,7 @@ fn lambdas_see_what_they_capture() {
     for (code, part) in [
         (
             "auto f = [](int n) { return n; }; int r = f();",
-            "this lambda takes 1 arguments",
+            "this function takes 1 arguments",
         ),
         (
             "auto f = [] { return 1; }; int r = f;",
@@ -252,6 +252,105 @@ fn lambdas_see_what_they_capture() {
         ("int r = [] { return 1; };", "a lambda is not a value here"),
     ] {
         wrong(Dialect::Cuda, code, part);
+    }
+}
+
+#[test]
+fn pointers_to_functions_are_their_functions() {
+    let one = "int one(int v) { return v + 1; } ";
+    let apply = "int apply(int (*f)(int), int v) { return f(v); } ";
+    // The calls compute with constants alone.
+    for code in [
+        "int (*f)(int) = one; int r = f(1);",
+        "int (*f)(int) = &one; int r = (*f)(1);",
+        "typedef int (*op)(int); op f = one; int r = f(1);",
+        "using op = int (*)(int); op f = one; int r = f(1);",
+        "int r = apply(one, 1);",
+        "int r = apply(&one, 1);",
+        "int (*t[])(int) = { one, one }; int r = t[1](1);",
+    ] {
+        cuda(&format!("{one}{apply}{code}"), "=");
+    }
+    let by_template = "template <int (*F)(int)> int call(int v) { return F(v); } ";
+    cuda(&format!("{one}{by_template}int r = call<one>(1);"), "=");
+    for (code, part) in [
+        ("int (*f)(int);", "a pointer to a function is not followed"),
+        (
+            "int (*f)(int) = one; f = one;",
+            "this cannot be assigned to",
+        ),
+        ("auto f = one; int r = f;", "`f` is not a value"),
+        (
+            "long r = (long)one;",
+            "a pointer to a function is not followed",
+        ),
+        ("int (*f)(int) = one; int r = f;", "`f` is not a value"),
+        (
+            "int (*t[])(int) = { one, one }; int i = x; int r = t[i](1);",
+            "a pointer to a function is not followed",
+        ),
+        (
+            "int r = apply(0, 1);",
+            "a pointer to a function is not followed",
+        ),
+        (
+            "int f(int v) { return v; } int f(float v) { return 1; } int r = apply(f, 1);",
+            "several functions are called `f`",
+        ),
+        (
+            "struct S { int (*f)(int); };",
+            "a pointer to a function is not followed",
+        ),
+    ] {
+        wrong(Dialect::Cuda, &format!("{one}{apply}{code}"), part);
+    }
+}
+
+#[test]
+fn packs_are_written_out() {
+    let sum = "template <typename... T> int sum(T... v) { return (v + ... + 0); } ";
+    cuda(&format!("{sum}int r = sum(1, 2, 3);"), "=");
+    cuda(&format!("{sum}int r = sum();"), "=");
+    let most = "template <typename T> T most(T a) { return a; } \
+                template <typename T, typename... R> T most(T a, R... r) { \
+                T m = most(r...); return a > m ? a : m; } ";
+    cuda(&format!("{most}int r = most(3, 7, 5);"), "=");
+    // A function without a pack goes before one with an empty pack.
+    let both = "template <typename T> int f(T a) { return 1; } \
+                template <typename T, typename... R> int f(T a, R... r) { return 2; } ";
+    cuda(
+        &format!("{both}int r = f(1); static_assert(f(1) == 1 && f(1, 2) == 2, \"\");"),
+        "=",
+    );
+}
+
+#[test]
+fn a_constant_object_has_the_function_that_does_not_change_it() {
+    let class = "struct V { int a; int get() { return 1; } int get() const { return 2; } }; ";
+    cuda(
+        &format!(
+            "{class}int of(const V &v) {{ return v.get(); }} V v = {{0}}; \
+             static_assert(of(v) == 2, \"\"); static_assert(v.get() == 1, \"\");"
+        ),
+        "W.na",
+    );
+}
+
+#[test]
+fn limits_of_types_are_constants() {
+    for fact in [
+        "std::numeric_limits<int>::max() == INT_MAX",
+        "std::numeric_limits<int>::min() == INT_MIN",
+        "std::numeric_limits<unsigned>::max() == UINT_MAX",
+        "std::numeric_limits<unsigned>::min() == 0",
+        "std::numeric_limits<long long>::max() == LLONG_MAX",
+        "std::numeric_limits<float>::max() == FLT_MAX",
+        "std::numeric_limits<float>::lowest() == -FLT_MAX",
+        "std::numeric_limits<float>::min() == FLT_MIN",
+        "std::numeric_limits<double>::infinity() > DBL_MAX",
+        "std::numeric_limits<unsigned char>::max() == 255",
+    ] {
+        cuda(&format!("static_assert({fact}, \"\");"), "");
     }
 }
 

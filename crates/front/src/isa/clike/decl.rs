@@ -12,6 +12,7 @@ use super::ast::{
 };
 use super::floats;
 use super::lex::Tok;
+use super::packs;
 use super::parse::{Failed, Parsed, Parser};
 use super::refused::{self, names_type};
 use super::types::BYTE;
@@ -25,6 +26,7 @@ const STORAGE: &[(&str, Storage, [bool; 3])] = &[
     ("register", Storage::Register, [true, false, false]),
     ("typedef", Storage::Typedef, [true, true, true]),
     ("constexpr", Storage::Constexpr, [false, false, true]),
+    (packs::INSTANCE, Storage::OfPack, [false, false, true]),
     ("inline", Storage::Inline, [true, true, true]),
     ("__inline__", Storage::Inline, [true, true, true]),
     ("__forceinline__", Storage::Inline, [false, false, true]),
@@ -130,6 +132,7 @@ impl Parser<'_, '_> {
                 || self.floating(word).is_some()
                 || self.names_class(n)
                 || self.types.contains(word)
+                || self.is_nested_type(word)
                 || self.is_type_name(n))
     }
 
@@ -186,6 +189,7 @@ impl Parser<'_, '_> {
         let pointer =
             self.tokens.peek_at(2) == Tok::Punct("*") && self.tokens.peek_at(4) == Tok::Punct(")");
         let cast = cast && !(pointer && matches!(self.tokens.peek_at(5), Tok::Punct("(" | "[")));
+        let cast = cast && !self.points_to_function(1);
         let named = matches!(
             self.tokens.peek_at(1),
             Tok::Punct("(" | "[" | "{" | ")" | "," | ">")
@@ -370,6 +374,9 @@ impl Parser<'_, '_> {
                     self.expect(">")?;
                 }
                 Base::Group
+            } else if self.pointers.contains(word) {
+                self.next();
+                Base::Function(range)
             } else if self.types.contains(word) {
                 self.next();
                 Base::Named(range)
@@ -541,11 +548,15 @@ impl Parser<'_, '_> {
         }
         // `int *__restrict__ p`, `int & __restrict__ r`
         while self.qualifier(&mut Qualifiers::default()) {}
+        if self.points_to_function(0) {
+            self.function_pointer(&mut all)?;
+            return Ok(all);
+        }
         if named {
             if self.tokens.peek() == Tok::Punct("(") {
                 return self.refuse(
-                    "pointers to functions and to arrays are",
-                    "call the function itself, or declare a pointer to the first element",
+                    "pointers to arrays, and to functions in OpenCL C, are",
+                    "declare a pointer to the first element, or call the function itself",
                 );
             }
             if self.language.cpp && self.tokens.peek() == Tok::Punct("[") {
@@ -561,7 +572,7 @@ impl Parser<'_, '_> {
     }
 
     /// Reads the sizes behind the name of an array: `[4][]`.
-    fn array_sizes(&mut self, declarator: &mut Declarator) -> Parsed<()> {
+    pub(super) fn array_sizes(&mut self, declarator: &mut Declarator) -> Parsed<()> {
         while self.tokens.peek() == Tok::Punct("[") {
             let start = self.next().start;
             let size = if self.tokens.peek() == Tok::Punct("]") {
@@ -608,6 +619,9 @@ impl Parser<'_, '_> {
             };
             self.has_a_place(&specifiers, &declarator)?;
             let word = self.str(&declarator.name);
+            if is_type && declarator.calls {
+                self.pointers.insert(word);
+            }
             if is_type {
                 self.types.insert(word);
             } else {
@@ -712,7 +726,7 @@ impl Parser<'_, '_> {
             self.templates.insert(word);
         }
         let (params, defaults) = self.parameters()?;
-        self.behind_parameters()?;
+        let constant = self.behind_parameters()?;
         let constructs = match self.is_constructor(&specifiers, &declarator) {
             true => Some(self.member_initialisers()?),
             false => None,
@@ -742,6 +756,7 @@ impl Parser<'_, '_> {
                 defaults,
                 template,
                 specialises,
+                constant,
                 constructs,
                 body,
             }
@@ -782,7 +797,7 @@ impl Parser<'_, '_> {
             }
             let specifiers = self.specifiers()?;
             let mut declarator = self.declarator(false)?;
-            if self.tokens.peek() == Tok::Name {
+            if declarator.name.is_empty() && self.tokens.peek() == Tok::Name {
                 declarator.name = self.new_name("the name of a parameter")?;
                 let word = self.str(&declarator.name);
                 self.variables.insert(word);
@@ -806,8 +821,9 @@ impl Parser<'_, '_> {
     }
 
     /// Skips words behind the parameters of a function that change nothing: attributes, and `const`
-    /// of a member function.
-    pub(super) fn behind_parameters(&mut self) -> Parsed<()> {
+    /// of a member function. Returns whether that is there.
+    pub(super) fn behind_parameters(&mut self) -> Parsed<bool> {
+        let mut constant = false;
         loop {
             match self.word() {
                 "__attribute__" | "__attribute" => {
@@ -818,9 +834,10 @@ impl Parser<'_, '_> {
                 | "__host__"
                     if self.language.cpp =>
                 {
+                    constant |= self.word() == "const";
                     self.next();
                 }
-                _ => return Ok(()),
+                _ => return Ok(constant),
             }
         }
     }

@@ -61,7 +61,7 @@ impl<'a> Lowering<'a, '_> {
     /// Lowers a declaration.
     pub(super) fn declaration(&mut self, declaration: &Declaration) {
         let specifiers = &declaration.specifiers;
-        if self.declares_pipeline(declaration) {
+        if self.declares_pipeline(declaration) || self.declares_functions(declaration) {
             return;
         }
         let Some(mut base) = self.base(specifiers) else {
@@ -82,6 +82,12 @@ impl<'a> Lowering<'a, '_> {
             let name = &declared.declarator.name;
             if specifiers.has(Storage::Typedef).is_some() {
                 if let Some(of) = self.declared_type(base.clone(), &declared.declarator, None) {
+                    // The same name for the same type may come again (C11, 6.7; ISO C++,
+                    // dcl.typedef).
+                    let there = self.scopes.find(self.str(name));
+                    if matches!(there, Some(Binding::Type(there)) if *there == of) {
+                        continue;
+                    }
                     self.bind(name, Binding::Type(of));
                 }
             } else if matches!(specifiers.base, Base::Auto) {
@@ -165,7 +171,7 @@ impl<'a> Lowering<'a, '_> {
                     format!("a `{word}` variable in a function"),
                     "the language has them outside of functions only: declare it in `[memory]`",
                 ),
-                Storage::Inline | Storage::Kernel => (
+                Storage::Inline | Storage::OfPack | Storage::Kernel => (
                     format!("`{word}` is said of a variable"),
                     "it is said of functions only",
                 ),

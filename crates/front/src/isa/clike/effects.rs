@@ -19,6 +19,7 @@ use std::ops::Range;
 
 use super::ast::{Base, Expr as Tree, ExprKind, TypeName};
 use super::coordinates::is_shape;
+use super::groups::is_reduction;
 use super::lower::{Lowering, Touches};
 use super::scope::Binding;
 use super::types::{Qualified, Type};
@@ -125,6 +126,10 @@ impl Lowering<'_, '_> {
                 args.iter().map(of).fold(made, Effects::and)
             }
             ExprKind::Scoped(_, _, None) => Effects::default(),
+            // A function object of a reduction.
+            ExprKind::Scoped(_, name, Some(_)) if is_reduction(self.str(name)) => {
+                Effects::default()
+            }
             ExprKind::Scoped(_, _, Some(args)) => {
                 let acts = Effects::of_function(Touches::Everything);
                 args.iter().map(of).fold(acts, Effects::and)

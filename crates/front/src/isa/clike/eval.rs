@@ -180,6 +180,11 @@ impl Lowering<'_, '_> {
             }
         }
         let word = bare(self.str(name));
+        if let [of] = types.as_slice()
+            && let Some(limit) = math::limit_of_type(&of.ty, word)
+        {
+            return limit;
+        }
         fn signed(ty: &Type) -> bool {
             ty.word().is_some_and(|ty| ty.signed)
         }
@@ -397,6 +402,7 @@ impl Lowering<'_, '_> {
             None => self.eval(tree),
         };
         self.code.truncate(code);
+        self.read_only.retain(|read| *read < code);
         of
     }
 
@@ -608,6 +614,7 @@ impl Lowering<'_, '_> {
                 | Binding::PipelineState(_)
                 | Binding::Type(_)
                 | Binding::Closure(_)
+                | Binding::Closures(_)
                 | Binding::Spelled(_),
             ) => {
                 self.error(
@@ -678,6 +685,18 @@ impl Lowering<'_, '_> {
         let behind = self.is_known_elsewhere(name);
         if self.unit.broken {
             // A statement that the parser could not read may contain the declaration.
+            return;
+        }
+        if self.functions.contains_key(name) {
+            self.refuse_function_pointer(range);
+            return;
+        }
+        if self.of_host.contains(name) {
+            let message = format!("`{name}` is a variable of the host");
+            self.error("unsupported", range, message, |d| {
+                d.label("expected a variable of the device")
+                    .help("write `__device__` before its declaration")
+            });
             return;
         }
         self.error(

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::ast::{Expr, ExprKind};
+use super::groups::is_reduction;
 use super::lex::{CHARACTER, Tok};
 use super::parse::{Failed, Parser};
 use super::ptx_forms::is_typed;
@@ -213,6 +214,8 @@ impl Parser<'_, '_> {
             let called = matches!(
                 inner.kind,
                 ExprKind::Lambda(_)
+                    | ExprKind::Deref(_)
+                    | ExprKind::Index(..)
                     | ExprKind::Made(..)
                     | ExprKind::Braced(Some(_), _)
                     | ExprKind::Invoke(..)
@@ -264,6 +267,7 @@ impl Parser<'_, '_> {
                 Ok(inner)
             }
             Tok::Name if self.names_instance() => self.nested(Self::instance),
+            Tok::Name if self.names_reduction() => self.nested(Self::reduction),
             Tok::Name if self.names_trait() => self.nested(Self::type_trait),
             Tok::Name if self.named_cast() => self.nested(Self::cast_by_name),
             Tok::Name if self.language.cpp && self.converts() => self.nested(Self::cast_by_call),
@@ -313,6 +317,33 @@ impl Parser<'_, '_> {
             Tok::Punct("[") if self.language.cpp => self.nested(Self::lambda),
             _ => self.unexpected("an expression"),
         }
+    }
+
+    /// Whether a function object for a reduction comes next: `cg::plus<int>()`.
+    fn names_reduction(&self) -> bool {
+        self.language.cpp
+            && self.tokens.peek_at(1) == Tok::Punct("<")
+            && is_reduction(self.word())
+            && !self.classes.contains(self.word())
+            && !self.templates.contains(self.word())
+    }
+
+    fn reduction(&mut self) -> Result<Expr, Failed> {
+        let name = self.next();
+        self.expect("<")?;
+        let of = self.type_name()?;
+        self.close_angle()?;
+        let close = if self.eat("{") { "}" } else { ")" };
+        if close == ")" {
+            self.expect("(")?;
+        }
+        self.expect(close)?;
+        let range = name.start..self.tokens.last().range.end;
+        self.node(
+            ExprKind::Scoped(of.into(), name, Some(Vec::new())),
+            range,
+            0,
+        )
     }
 
     /// Whether a library name with a number comes next.

@@ -401,6 +401,11 @@ impl Lowering<'_, '_> {
     /// Carries out a function on the memory that its first argument points to.
     fn access_memory(&mut self, row: &FunctionRow, tree: &Tree, mut args: Args) -> Option<Value> {
         let (addr, of) = args.addr.take()?;
+        if let (Type::Struct(_), Does::Read | Does::ReadOnly) = (&of.ty, row.does)
+            && self.env.language.cpp
+        {
+            return self.read_vector(row, tree, addr, of);
+        }
         let ty = self.accessed_word(row, tree, &addr, &of)?;
         let named = row.fixed.map(|f| f.0).or(args.order);
         let order = self.effective(named.unwrap_or(Order::SeqCst));
@@ -468,6 +473,27 @@ impl Lowering<'_, '_> {
             _ => old,
         };
         Some(Value::new(result, of.ty))
+    }
+
+    /// `__ldg(&v)` of a vector: reads each of its members.
+    fn read_vector(
+        &mut self,
+        row: &FunctionRow,
+        tree: &Tree,
+        addr: Expr,
+        of: Qualified,
+    ) -> Option<Value> {
+        self.in_global(row, tree, &addr)?;
+        let own = Qualified::from(of.ty.clone());
+        let at = self.unnamed(&format!("{}()", row.name), &own, &tree.range)?;
+        let start = self.code.len();
+        self.copy_members(at.clone(), own, addr, of.clone(), &tree.range);
+        let reads =
+            (start..self.code.len()).filter(|&n| matches!(self.code[n].op, Op::Load { .. }));
+        if row.does == Does::ReadOnly {
+            self.read_only.extend(reads.collect::<Vec<usize>>());
+        }
+        Some(Value::new(at, of.ty))
     }
 
     /// The type of the word that a function accesses. Reports memory on which it cannot act.

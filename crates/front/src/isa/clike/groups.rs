@@ -24,7 +24,7 @@ use super::function::Args;
 use super::lanes::Handed;
 use super::lower::Lowering;
 use super::scope::{Binding, GroupLanes, ThreadGroup};
-use super::types::Value;
+use super::types::{Value, folded};
 use super::words::group_word;
 use crate::isa::ptx::{
     ALONE, LaneSet, NO_LANES, SAY_WARP, ShuffleMode, away_by, of_some_rank, stride,
@@ -57,6 +57,21 @@ const OF_TILES: &[(&str, Handed, usize)] = &[
     ("ballot", Handed::Ballot, 1),
     ("match_any", Handed::Same, 1),
 ];
+
+/// The function objects of reductions (CUDA C++ Programming Guide, *Cooperative Groups*, reduce).
+const REDUCTIONS: [(&str, BinOp); 6] = [
+    ("plus", BinOp::Add),
+    ("less", BinOp::Min),
+    ("greater", BinOp::Max),
+    ("bit_and", BinOp::And),
+    ("bit_or", BinOp::Or),
+    ("bit_xor", BinOp::Xor),
+];
+
+/// Whether a name is that of a function object of reductions.
+pub(super) fn is_reduction(word: &str) -> bool {
+    REDUCTIONS.iter().any(|row| row.0 == group_word(word))
+}
 
 /// The combination of the threads' predicates in a vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +148,7 @@ impl Lowering<'_, '_> {
             "tiled_partition",
             "coalesced_threads",
             "synchronize",
+            "reduce",
         ];
         (bare != word || made.contains(&word)).then_some(bare)
     }
@@ -180,6 +196,7 @@ impl Lowering<'_, '_> {
             },
             size,
             coalesced: false,
+            of_block: of.is_some_and(|of| of.domain == Scope::Cta),
         })
     }
 
@@ -232,6 +249,9 @@ impl Lowering<'_, '_> {
                         `barrier_arrive()` has returned",
                     )
                 });
+            }
+            "meta_group_rank" | "meta_group_size" if group.of_block => {
+                return self.tile_of_block(group, word, &tree.range);
             }
             _ if of_groups().any(|function| function == word) => {
                 return self.rank(group, &tree.range, word);
@@ -338,6 +358,59 @@ impl Lowering<'_, '_> {
         Value::of(shifted, Ty::U32)
     }
 
+    /// The number of a tile in its block, or the number of such tiles (CUDA C++ Programming Guide,
+    /// *Thread Block Tile*).
+    fn tile_of_block(&mut self, group: ThreadGroup, word: &str, range: &Range<usize>) -> Value {
+        let (of_block, more) = match word {
+            "meta_group_rank" => ("thread_rank", 0),
+            _ => ("num_threads", i64::from(group.size) - 1),
+        };
+        let block = self.rank(ThreadGroup::of_scope(Scope::Cta), range, of_block);
+        let size = Expr::Const(i64::from(group.size));
+        let sum = Expr::Bin(
+            BinOp::Add,
+            Ty::U32,
+            block.expr.into(),
+            Expr::Const(more).into(),
+        );
+        let number = Expr::Bin(BinOp::Div, Ty::U32, folded(sum).into(), size.into());
+        Value::of(folded(number), Ty::U32)
+    }
+
+    /// `cg::reduce(tile, v, cg::plus<int>())`: combines the values of the tile's threads; `None`:
+    /// the call is another one.
+    fn reduce(&mut self, tree: &Tree, args: &[Tree]) -> Option<Value> {
+        let [group, value, by] = args else {
+            return None;
+        };
+        let group = self.group_of(group)?;
+        let found = match &by.kind {
+            ExprKind::Scoped(of, name, Some(_)) => {
+                let op = REDUCTIONS
+                    .iter()
+                    .find(|row| row.0 == group_word(self.str(name)));
+                op.map(|row| row.1).zip(self.named_type(of))
+            }
+            _ => None,
+        };
+        let given = self.unevaluated(value).ty;
+        let fits = found.as_ref().is_some_and(|(_, of)| of.ty == given);
+        let (Some((op, _)), true, Scope::Warp) = (found, fits, group.domain) else {
+            self.error(
+                "unsupported",
+                &by.range,
+                "this reduction is not supported",
+                |d| {
+                    d.label("expected `cg::plus<T>()` or its like, with the type of the values")
+                        .note("a tile or a coalesced group reduces")
+                },
+            );
+            return Some(Value::int(0));
+        };
+        let values = std::slice::from_ref(value);
+        Some(self.hand_in_tile(group, tree, Handed::Reduced(op), 1, values))
+    }
+
     /// The rank of the thread in a group, or the number of threads in it.
     pub(super) fn rank(&mut self, group: ThreadGroup, range: &Range<usize>, word: &str) -> Value {
         let value = match group.domain {
@@ -396,6 +469,11 @@ impl Lowering<'_, '_> {
         {
             self.sync(group, BarrierAction::Sync);
             return Some(Value::int(0));
+        }
+        if bare == "reduce"
+            && let Some(value) = self.reduce(tree, args)
+        {
+            return Some(value);
         }
         if self.group_of(tree).is_some() {
             self.error(

@@ -154,6 +154,9 @@ impl Lowering<'_, '_> {
         }
         let again =
             known.is_some_and(|known| !self.env.language.cpp || self.is_defined(known, function));
+        if again && function.is_of_pack() {
+            return;
+        }
         if again {
             self.error(
                 "duplicate-name",
@@ -252,7 +255,7 @@ impl Lowering<'_, '_> {
             declared(stmt, &mut |d| {
                 own.insert(self.str(&d.name));
             });
-            acts(stmt, &mut pure);
+            acts(stmt, self.unit.text.as_str(), &mut pure);
         }
         for stmt in &function.body {
             stmt.each_expr(&mut |tree| changes |= self.changes_a_member(tree, &own));
@@ -296,23 +299,54 @@ impl Lowering<'_, '_> {
         })
     }
 
+    /// The types of a function's parameters, by their words.
+    fn parameter_words(&self, function: &Function) -> Vec<(&str, usize, usize)> {
+        let params = function.params.iter();
+        params
+            .map(|p| {
+                (
+                    self.str(&p.specifiers.range),
+                    p.declarator.pointers.len(),
+                    p.declarator.arrays.len(),
+                )
+            })
+            .collect()
+    }
+
     /// Whether a function of the name has the same types of parameters, by their words.
     fn is_defined(&self, known: &Known, function: &Function) -> bool {
-        let words = |f: &Function| -> Vec<(String, usize, usize)> {
-            f.params
-                .iter()
-                .map(|p| {
-                    (
-                        self.str(&p.specifiers.range).to_owned(),
-                        p.declarator.pointers.len(),
-                        p.declarator.arrays.len(),
-                    )
-                })
-                .collect()
+        known.all().any(|f| {
+            let replaced = f.is_of_pack() && !function.is_of_pack();
+            !replaced
+                && self.parameter_words(f) == self.parameter_words(function)
+                && f.template.len() == function.template.len()
+                && f.constant == function.constant
+        })
+    }
+
+    /// The functions that a call for an object may mean. Of two functions with the same parameters,
+    /// a constant object has the one that does not change it, and any other object has the other
+    /// (ISO C++, over.match.funcs).
+    fn for_object(&self, known: &Known, constant: Option<bool>) -> Known {
+        let Some(constant) = constant else {
+            return known.clone();
         };
-        known
+        let has_twin = |f: &Function| {
+            let mut others = known.all().filter(|other| other.constant != f.constant);
+            others.any(|other| self.parameter_words(other) == self.parameter_words(f))
+        };
+        let fitting = known
             .all()
-            .any(|f| words(f) == words(function) && f.template.len() == function.template.len())
+            .filter(|f| f.constant == constant || !has_twin(f));
+        let mut all: Vec<Rc<Function>> = fitting.cloned().collect();
+        match all.is_empty() {
+            true => known.clone(),
+            false => Known {
+                function: all.remove(0),
+                others: all,
+                ..known.clone()
+            },
+        }
     }
 
     /// The accesses of a function beyond its parameters and variables.
@@ -328,7 +362,7 @@ impl Lowering<'_, '_> {
             declared(stmt, &mut |d| {
                 own.insert(self.str(&d.name));
             });
-            acts(stmt, &mut pure);
+            acts(stmt, self.unit.text.as_str(), &mut pure);
             points_plainly(stmt, &mut plain);
         }
         if !pure {
@@ -373,6 +407,7 @@ impl Lowering<'_, '_> {
                 pure(matches!(target.kind, ExprKind::Name) || self.is_special(target))
             }
             ExprKind::Call(name, _) => match self.str(name) {
+                name if own.contains(name) => Touches::Everything,
                 name if self.is_plain_read(name) => Touches::Memory,
                 name => pure(self.is_pure(name)),
             },
@@ -705,6 +740,8 @@ impl Lowering<'_, '_> {
         receiver: Option<(Expr, Qualified)>,
         args: &[&Tree],
     ) -> Option<Value> {
+        let constant = receiver.as_ref().map(|(_, of)| of.constant);
+        let known = &self.for_object(known, constant);
         let Some((function, instance)) = self.function_for(range, name, known, args) else {
             return Some(self.nothing());
         };
@@ -721,7 +758,7 @@ impl Lowering<'_, '_> {
 
     /// The result of a call whose code computes with constants alone: a constant. That code is
     /// dropped.
-    fn known_result(&mut self, start: usize, errors: usize, value: Value) -> Value {
+    pub(super) fn known_result(&mut self, start: usize, errors: usize, value: Value) -> Value {
         let Expr::Reg(result) = value.expr else {
             return value;
         };
@@ -872,7 +909,13 @@ impl Lowering<'_, '_> {
             self.bind_class(class);
         }
         match (&callee.receiver, &callee.class) {
-            (Some((at, of)), _) => self.bind_members(at.clone(), of),
+            (Some((at, of)), _) => {
+                let of = Qualified {
+                    constant: of.constant || callee.function.constant,
+                    ..of.clone()
+                };
+                self.bind_members(at.clone(), &of);
+            }
             (None, Some(class)) => {
                 if let Some(ty) = self.made_type(class) {
                     self.scopes.bind(OWN_CLASS, Binding::Type(ty.into()));
@@ -925,6 +968,10 @@ impl Lowering<'_, '_> {
             && param.declarator.reference
         {
             return self.pipeline_given(self.str(range), arg);
+        }
+        if param.is_function_pointer() && !self.is_closure(arg) {
+            self.refuse_function_pointer(&arg.range);
+            return None;
         }
         if self.is_closure(arg) {
             return self.closure_of(arg).map(Binding::Closure);
@@ -1159,10 +1206,10 @@ fn points_plainly(stmt: &Stmt, plain: &mut bool) {
 }
 
 /// Clears `pure` if a statement does more than its expressions, or declares more than registers.
-fn acts(stmt: &Stmt, pure: &mut bool) {
+fn acts(stmt: &Stmt, text: &str, pure: &mut bool) {
     match &stmt.kind {
-        StmtKind::Assembly(_)
-        | StmtKind::Host(_)
+        StmtKind::Assembly(assembly) => *pure &= assembly.computes(text),
+        StmtKind::Host(_)
         | StmtKind::Instance { .. }
         | StmtKind::Labelled(..)
         | StmtKind::Goto(_)
@@ -1180,5 +1227,5 @@ fn acts(stmt: &Stmt, pure: &mut bool) {
         }
         _ => {}
     }
-    parts(stmt, &mut |part| acts(part, pure));
+    parts(stmt, &mut |part| acts(part, text, pure));
 }

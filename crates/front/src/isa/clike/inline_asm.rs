@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use super::ast::Expr as Tree;
+use super::ast::{Expr as Tree, ExprKind};
 use super::lower::Lowering;
 use super::parse::{Failed, Parsed, Parser};
 use super::place::Place;
@@ -49,7 +49,32 @@ pub(super) struct Assembly {
     memory: bool,
 }
 
+/// Instructions that compute with registers alone.
+const COMPUTING: [&str; 30] = [
+    "mov", "add", "sub", "mul", "mul24", "mad", "mad24", "sad", "div", "rem", "abs", "neg", "min",
+    "max", "popc", "clz", "bfind", "brev", "bfe", "bfi", "dp4a", "and", "or", "xor", "not", "shl",
+    "shr", "shf", "lop3", "prmt",
+];
+
 impl Assembly {
+    /// Whether its instructions compute with registers alone, and write variables only.
+    pub(super) fn computes(&self, text: &str) -> bool {
+        let all: String = self.strings.iter().map(|s| &text[s.clone()]).collect();
+        let mut instructions = all
+            .split([';', '{', '}'])
+            .map(|one| one.replace("\\n", " ").replace("\\t", " "));
+        let computing = |one: &str| {
+            let first = one.trim().split(['.', ' ']).next().unwrap_or("");
+            first.is_empty() || COMPUTING.contains(&first)
+        };
+        !self.memory
+            && instructions.all(|one| computing(&one))
+            && self
+                .outputs
+                .iter()
+                .all(|o| matches!(o.value.kind, ExprKind::Name))
+    }
+
     /// The values of all operands.
     pub(super) fn values(&self) -> impl Iterator<Item = &Tree> {
         self.outputs

@@ -102,7 +102,7 @@ impl Lowering<'_, '_> {
         args: &[&Tree],
     ) -> Option<Rc<Function>> {
         let given: Vec<Type> = args.iter().map(|arg| self.type_given(arg)).collect();
-        let mut ranked: Vec<(usize, bool, &Rc<Function>)> = Vec::new();
+        let mut ranked: Vec<(usize, (bool, bool), &Rc<Function>)> = Vec::new();
         for function in all {
             let errors = self.sink.errors();
             let Some((instance, _)) = self.deduced_instance(function, known, name, args) else {
@@ -111,7 +111,7 @@ impl Lowering<'_, '_> {
             let rank = self.in_instance(&instance, |l| {
                 let mut rank = Some(0);
                 for (param, ty) in function.params.iter().zip(&given) {
-                    if param.is_generic() {
+                    if param.is_generic() || param.is_function_pointer() {
                         continue;
                     }
                     let of = l.named_type(param).map(|of| decayed(of.ty));
@@ -123,7 +123,8 @@ impl Lowering<'_, '_> {
                 return None;
             }
             if let Some(rank) = rank {
-                ranked.push((rank, function.template.is_empty(), function));
+                let preferred = (function.template.is_empty(), !function.is_of_pack());
+                ranked.push((rank, preferred, function));
             }
         }
         let best = ranked.iter().map(|r| (r.0, r.1)).max();
@@ -147,6 +148,10 @@ impl Lowering<'_, '_> {
 
     /// The type of an argument, as a parameter by value has it.
     fn type_given(&mut self, arg: &Tree) -> Type {
+        // A closure has no type with a name.
+        if self.is_closure(arg) {
+            return Type::Void;
+        }
         decayed(self.unevaluated(arg).ty)
     }
 
@@ -169,7 +174,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The parameters of a template for a call; reports those that nothing says.
-    fn instance_for(
+    pub(super) fn instance_for(
         &mut self,
         function: &Function,
         known: &Known,
@@ -242,12 +247,25 @@ impl Lowering<'_, '_> {
             (Some(_), TemplateArgument::Value(value)) if param.words => {
                 Some(Binding::Spelled(self.spelled_range(&value.range)))
             }
+            (Some(of), TemplateArgument::Value(value)) if of.is_function_pointer() => {
+                let found = match self.is_closure(value) {
+                    true => self.closure_of(value),
+                    false => None,
+                };
+                if found.is_none() {
+                    self.refuse_function_pointer(&value.range);
+                }
+                found.map(Binding::Closure)
+            }
             (Some(of), TemplateArgument::Value(value)) => {
                 let of = self.in_instance(instance, |l| l.named_type(of))?;
                 let what = "the argument of a template";
+                fn is_constant(ty: &Type) -> bool {
+                    ty.promoted().is_some() || matches!(ty, Type::Enum(_))
+                }
                 let n = match inside {
-                    true => self.in_instance(instance, |l| l.fixed(value, what)),
-                    false => self.fixed(value, what),
+                    true => self.in_instance(instance, |l| l.fixed_as(value, what, is_constant)),
+                    false => self.fixed_as(value, what, is_constant),
                 }?;
                 let value = Value::int(n).converted(&of.ty);
                 Some(Binding::Constant(Value {
@@ -282,7 +300,7 @@ impl Lowering<'_, '_> {
             if let Some(found) = self.deduced_in_class(of, param, arg) {
                 return Some(found);
             }
-            if !self.is_named(of, word) {
+            if !self.is_named(of, word) || of.is_function_pointer() {
                 continue;
             }
             // Such arguments are bound as they are: their type has no name.
@@ -327,10 +345,11 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether an argument is a lambda.
+    /// Whether an argument is a lambda or a function.
     pub(super) fn is_closure(&self, arg: &Tree) -> bool {
         matches!(arg.kind, ExprKind::Lambda(_))
             || matches!(self.binding(arg), Some(Binding::Closure(_)))
+            || self.is_function(arg)
     }
 
     /// The place of a word of the library: that of the argument, where a parameter stands for it.

@@ -364,7 +364,10 @@ impl<'a> Splitter<'a> {
             let before = at.checked_sub(1).filter(|b| *b >= words.start);
             let typed = before
                 .is_some_and(|b| !["=", "(", "[", "<", "::"].contains(&self.word(b)) || is_enum);
-            if self.is_name(at) && typed && (ends || before.is_some_and(tag)) {
+            // `typedef int (*f)(int);`
+            let points = self.word(at + 1) == ")"
+                && before.is_some_and(|b| self.word(b) == "*" && self.word(b.max(1) - 1) == "(");
+            if self.is_name(at) && typed && (ends || points || before.is_some_and(tag)) {
                 names.push(self.word(at).to_owned());
             }
             at += 1;

@@ -59,6 +59,7 @@ impl Parser<'_, '_> {
             defaults,
             template: Vec::new(),
             specialises: None,
+            constant: false,
             constructs: None,
             body,
         };
@@ -120,7 +121,7 @@ impl Lowering<'_, '_> {
             }
             _ => match self.binding(tree) {
                 Some(Binding::Closure(closure)) => Some(closure.clone()),
-                _ => None,
+                _ => self.function_value(tree),
             },
         }
     }
@@ -165,6 +166,7 @@ impl Lowering<'_, '_> {
         }
         Rc::new(LambdaValue {
             touches: self.touches_of_lambda(&lambda.function, &sees),
+            class: None,
             function: lambda.function.clone(),
             sees,
         })
@@ -225,7 +227,10 @@ impl Lowering<'_, '_> {
         let wanted = closure.function.params.len();
         let least = wanted - closure.function.defaults.iter().flatten().count();
         if !(least..=wanted).contains(&args.len()) {
-            let message = format!("this lambda takes {wanted} arguments, {} given", args.len());
+            let message = format!(
+                "this function takes {wanted} arguments, {} given",
+                args.len()
+            );
             self.error("wrong-operands", range, message, |d| {
                 d.label("expected an argument per parameter")
             });
@@ -235,9 +240,14 @@ impl Lowering<'_, '_> {
             function: closure.function.clone(),
             instance: closure.sees.clone(),
             receiver: None,
-            class: None,
+            class: closure.class.clone(),
         };
-        self.call_callee(range, callee, args)
+        let (start, errors) = (self.code.len(), self.sink.errors());
+        let value = self.call_callee(range, callee, args);
+        match closure.sees.is_empty() {
+            true => self.known_result(start, errors, value),
+            false => value,
+        }
     }
 
     /// Calls what an expression gives: a lambda, or an object with `operator()`.

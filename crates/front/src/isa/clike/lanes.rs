@@ -182,6 +182,11 @@ impl Lowering<'_, '_> {
                 };
                 (Expr::unknown(ty), ty)
             }
+            // In which order numbers of floating point are combined is left open.
+            Handed::Reduced(_) if float.is_some() => {
+                self.push(lanes.meet(brought, Expr::Const(1)));
+                (Expr::unknown(ty), ty)
+            }
             Handed::Shuffle(mode) => {
                 let clamp = if mode == ShuffleMode::Up { 0 } else { 31 };
                 let section = Expr::Const((32 - args.width.unwrap_or(32)) << 8 | clamp);
@@ -205,7 +210,8 @@ impl Lowering<'_, '_> {
         };
         let dst = self.temporary(ty);
         self.push(Op::Assign { dst, value: result });
-        Some(match float.filter(|_| moves) {
+        let same_type = moves || matches!(handed, Handed::Reduced(_));
+        Some(match float.filter(|_| same_type) {
             Some(float) => Value::new(Expr::Reg(dst), float),
             None => Value::of(Expr::Reg(dst), ty),
         })
@@ -218,6 +224,8 @@ impl Lowering<'_, '_> {
             handed,
             Handed::Before(_) | Handed::UpTo(_) | Handed::Reduced(_)
         );
+        // The sum of a tile is a value that is not worked out.
+        let computes = computes && !(self.env.language.cpp && matches!(handed, Handed::Reduced(_)));
         let float = matches!(value.ty, Type::Float(_));
         if float && (computes || (moves && value.word().bits < 32)) {
             let message = format!("this function of a `{}` is not supported", value.ty.name());

@@ -191,6 +191,8 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) last: InstrId,
     /// The number of the label before a barrier.
     pub(super) instance: Option<i64>,
+    /// Variables of the host outside of all functions, which a kernel cannot use.
+    pub(super) of_host: HashSet<&'a str>,
     /// The names of variables with an address that the code takes.
     pub(super) addressed: HashSet<&'a str>,
     /// C++: the classes of the code by name, the templates of classes, and their instances.
@@ -244,6 +246,7 @@ impl<'a, 's> Lowering<'a, 's> {
             current: Default::default(),
             last: InstrId::default(),
             instance: None,
+            of_host: HashSet::new(),
             addressed: addressed(unit),
             classes: HashMap::new(),
             class_templates: HashMap::new(),

@@ -88,6 +88,13 @@ const INTRINSICS: &[(&str, Computes)] = &[
     ("__frsqrt_rn", Computes::Open(1)),
 ];
 
+/// Clocks of CUDA: their values are not worked out (CUDA C++ Programming Guide, *Time Function*).
+const CLOCKS: &[(&str, Ty)] = &[
+    ("clock", Ty::WORD),
+    ("clock64", Ty::WORD),
+    ("__globaltimer", Ty::U64),
+];
+
 /// Functions that keep the bits of a value: the types of the argument and of the result.
 const SAME_BITS: &[(&str, Type, Type)] = &[
     ("__float_as_int", SINGLE, Type::INT),
@@ -162,6 +169,36 @@ pub(super) fn constant(name: &str) -> Option<Value> {
     Some(Value::literal(bits, Type::Float(*format)))
 }
 
+/// A member of `std::numeric_limits<T>` (ISO C++, numeric.limits).
+pub(super) fn limit_of_type(of: &Type, word: &str) -> Option<Value> {
+    let number = |n: i64| Some(Value::literal(n, of.clone()));
+    match of {
+        Type::Int(ty) => {
+            let all = 1i64.checked_shl(u32::from(ty.bits) - u32::from(ty.signed));
+            let most = ty.wrap(all.unwrap_or(0).wrapping_sub(1));
+            match word {
+                "max" => number(most),
+                "min" | "lowest" if ty.signed => number(most.wrapping_neg().wrapping_sub(1)),
+                "min" | "lowest" => number(0),
+                "digits" => Some(Value::int(i64::from(ty.bits - u8::from(ty.signed)))),
+                _ => None,
+            }
+        }
+        Type::Float(format) => {
+            let infinity = format.nan() & !((1 << format.fraction) - 1);
+            match word {
+                "infinity" => number(infinity),
+                "max" => number(infinity - 1),
+                "lowest" => number((infinity - 1) | format.sign()),
+                "min" => number(1 << format.fraction),
+                "digits" => Some(Value::int(i64::from(format.fraction) + 1)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
 /// Functions of OpenCL C with other names, or with approximations under such names.
 const OF_OPENCL: &[&str] = &["native_", "half_"];
 
@@ -200,6 +237,7 @@ pub(super) fn is_function(name: &str, language: &Language) -> bool {
         || (language.cpp && OF_HALVES.iter().any(|row| row.0 == name))
         || (language.cpp && CONVERSIONS.iter().any(|row| row.0 == name))
         || (language.cpp && name == "__saturatef")
+        || (language.cpp && CLOCKS.iter().any(|row| row.0 == name))
 }
 
 impl Computes {
@@ -267,6 +305,19 @@ impl Lowering<'_, '_> {
     /// Calls a function of the mathematical library; `None`: the call is another one.
     pub(super) fn math_call(&mut self, tree: &Tree, name: &str, args: &[Tree]) -> Option<Value> {
         let name = super::words::bare(name);
+        let clock = CLOCKS.iter().find(|row| row.0 == name);
+        if let (Some((_, ty)), true, []) = (clock, self.env.language.cpp, args) {
+            return Some(Value::of(Expr::unknown(*ty), *ty));
+        }
+        if let ("abs", true, [arg]) = (name, self.env.language.cpp, args)
+            && let Type::Float(format) = self.unevaluated(arg).ty
+        {
+            let value = self.scalar(arg);
+            return Some(Value::new(
+                magnitude(format, &value.expr),
+                Type::Float(format),
+            ));
+        }
         let same = SAME_BITS.iter().find(|row| row.0 == name);
         if let (Some((_, from, to)), true) = (same, self.env.language.cpp) {
             return Some(self.same_bits(tree, to, from, args));

@@ -104,6 +104,10 @@ impl<'a> Lowering<'a, '_> {
         let host = self.env.language.cpp && !constant && specifiers.has(Storage::Device).is_none();
         if host || matches!(region, Some(Space::Local | Space::Shared)) {
             let word = self.str(name);
+            if host && self.unit.of_file {
+                self.of_host.insert(word);
+                return;
+            }
             let message = format!(
                 "`{word}` is a variable {}",
                 if host { "of the host" } else { "of no thread" }

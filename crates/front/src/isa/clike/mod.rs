@@ -16,6 +16,7 @@
 //!   `objects` and `pipelines` the objects of its library; `groups` the groups of threads.
 //! - `templates` parses templates, `instances` chooses the function of a call, `members` has the
 //!   member functions.
+//! - `function_values` follows pointers to functions.
 //! - `floats` computes with numbers of floating point, `annotations` has those of verifiers.
 //! - `addressed` finds the variables that are memory.
 //! - `host` has the calls of the runtime by host code, `coordinates` the position of a thread in
@@ -59,6 +60,7 @@ mod eval;
 mod expr;
 mod floats;
 mod function;
+mod function_values;
 mod groups;
 mod headers;
 pub mod host;
@@ -83,6 +85,7 @@ mod members;
 mod memory;
 mod objects;
 mod operators;
+mod packs;
 mod parse;
 mod pipelines;
 mod place;

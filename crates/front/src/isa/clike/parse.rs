@@ -27,6 +27,8 @@ pub(super) struct Parser<'a, 's> {
     pub(super) language: &'static Language,
     /// Names of types that the code declared.
     pub(super) types: HashSet<&'a str>,
+    /// Those of the types of pointers to functions.
+    pub(super) pointers: HashSet<&'a str>,
     /// Other names that the code declared.
     pub(super) variables: HashSet<&'a str>,
     /// Names of function templates, and the arguments that the code gives them.
@@ -36,6 +38,8 @@ pub(super) struct Parser<'a, 's> {
     pub(super) pending: Vec<TemplateParameter>,
     /// Names of class templates.
     pub(super) classes: HashSet<&'a str>,
+    /// Names of classes, and of types that they declare.
+    pub(super) nested_types: HashSet<(String, &'a str)>,
     /// The parts of the class that is being read.
     pub(super) class: ClassParts,
     pub(super) tokens: Cursor<Tok>,
@@ -67,11 +71,13 @@ pub(super) fn statements(
         text,
         language,
         types: HashSet::new(),
+        pointers: HashSet::new(),
         variables: HashSet::new(),
         templates: HashSet::new(),
         instances: Instances::default(),
         pending: Vec::new(),
         classes: HashSet::new(),
+        nested_types: HashSet::new(),
         class: ClassParts::default(),
         tokens,
         sink,

@@ -19,6 +19,7 @@ use std::ops::Range;
 
 use super::conditional::{self, Number};
 use super::lex::PUNCTUATION;
+use super::packs;
 use super::words::is_keyword;
 use diag::{MAX_NESTING, MappedText, Sink, Span};
 use program::Dialect;
@@ -249,6 +250,7 @@ fn preprocessed(
         && !source.contains("ndrange_t")
     {
         let missing = Vec::new();
+        let text = packs::written_out(text);
         return Preprocessed { text, missing };
     }
     let words = words(source);
@@ -268,7 +270,7 @@ fn preprocessed(
     };
     p.run();
     Preprocessed {
-        text: p.out,
+        text: packs::written_out(p.out),
         missing: p.missing,
     }
 }
@@ -356,6 +358,12 @@ fn quoted(text: &str, quote: char) -> usize {
         }
     }
     1
+}
+
+/// Whether words are the type of a pointer to a function: `int (*)(int)`.
+fn names_function_pointer(words: &[&str]) -> bool {
+    let plain = |w: &&str| is_name(w) || matches!(*w, "::" | "," | "(" | ")" | "*" | "&");
+    words.iter().all(plain) && words.windows(4).any(|w| w == ["(", "*", ")", "("])
 }
 
 fn is_name(word: &str) -> bool {
@@ -811,7 +819,8 @@ impl<'a> Preprocessor<'a, '_> {
                     is_name(w)
                         || matches!(*w, "::" | "<" | ">" | ",")
                         || w.starts_with(|c: char| c.is_ascii_digit())
-                }) {
+                }) || names_function_pointer(of)
+                {
                     self.rename(name, of);
                 } else {
                     refused = Some(("names of such types are", "write out the type"));

@@ -138,6 +138,20 @@ impl Lowering<'_, '_> {
         Some(())
     }
 
+    /// The masks of lanes beside the thread's own (PTX ISA, *Special Registers*).
+    fn lane_masks(&self) -> [(String, i64); 5] {
+        let own = 1i64 << (self.env.warp.rank % 32);
+        let all = i64::from(u32::MAX);
+        [
+            ("eq", own),
+            ("lt", own - 1),
+            ("le", own * 2 - 1),
+            ("gt", all & !(own * 2 - 1)),
+            ("ge", all & !(own - 1)),
+        ]
+        .map(|(word, mask)| (format!("%lanemask_{word}"), mask))
+    }
+
     /// What PTX text sees of the thread around it.
     fn ptx_env(&self, given: &[AsmOperand]) -> ptx::PtxEnv {
         let lane = ("%laneid".to_string(), i64::from(self.env.warp.rank));
@@ -166,7 +180,7 @@ impl Lowering<'_, '_> {
             warp: self.env.warp,
             block: self.env.block,
             cluster: self.env.cluster.clone(),
-            specials: specials.chain([lane]).collect(),
+            specials: specials.chain([lane]).chain(self.lane_masks()).collect(),
             regs: regs.collect(),
             operands: operands.collect(),
             nameless: true,

@@ -45,6 +45,8 @@ pub(super) struct ThreadGroup {
     pub(super) size: u32,
     /// Whether it consists of the lanes that happened to run together: ranks count these.
     pub(super) coalesced: bool,
+    /// Whether it is a tile of a block.
+    pub(super) of_block: bool,
 }
 
 impl ThreadGroup {
@@ -55,6 +57,7 @@ impl ThreadGroup {
             lanes: GroupLanes::All,
             size: 32,
             coalesced: false,
+            of_block: false,
         }
     }
 }
@@ -115,6 +118,8 @@ pub(super) struct LambdaValue {
     pub(super) sees: Instance,
     /// Its accesses beyond its own variables.
     pub(super) touches: Touches,
+    /// The class of a member function.
+    pub(super) class: Option<String>,
 }
 
 /// The parameters of a template, bound for a call; the names that a lambda sees.
@@ -136,8 +141,10 @@ pub(super) enum Binding {
     /// A constant value, such as an enumerator.
     Constant(Value),
     Type(Qualified),
-    /// A lambda.
+    /// A lambda, or a pointer to a function.
     Closure(Rc<LambdaValue>),
+    /// A table of functions.
+    Closures(Rc<[Rc<LambdaValue>]>),
     /// A word of the library, such as a scope, by the place where the code writes it.
     Spelled(Range<usize>),
 }
@@ -153,7 +160,8 @@ impl Binding {
             | Binding::Group(_)
             | Binding::Pipeline(_)
             | Binding::PipelineState(_)
-            | Binding::Closure(_) => false,
+            | Binding::Closure(_)
+            | Binding::Closures(_) => false,
         }
     }
 }

@@ -146,7 +146,10 @@ impl<'a> Parser<'a, '_> {
         if self.tokens.peek() == Tok::Punct("...") {
             return self.refuse(MANY.0, MANY.1);
         }
-        let name = self.new_name("the name of a constant")?;
+        let name = match of.declarator.calls && !of.declarator.name.is_empty() {
+            true => of.declarator.name.clone(),
+            false => self.new_name("the name of a constant")?,
+        };
         let word = self.str(&name);
         self.variables.insert(word);
         let default = match self.eat("=") {
@@ -193,6 +196,9 @@ impl<'a> Parser<'a, '_> {
         let name = self.next();
         let given = self.template_arguments()?;
         self.instances.of_calls.insert(name.start, given);
+        if self.tokens.peek() != Tok::Punct("(") {
+            return self.node(ExprKind::Name, name, 0);
+        }
         self.expect("(")?;
         let (args, depth) = self.arguments()?;
         let whole = name.start..self.tokens.last().range.end;

@@ -1368,8 +1368,8 @@ fn constructs_that_are_not_supported_are_named() {
             "such unions are not supported",
         ),
         (
-            "int (*f)(int);",
-            "pointers to functions and to arrays are not supported",
+            "int (*f)[2];",
+            "pointers to arrays, and to functions in OpenCL C, are not supported",
         ),
         (
             "void f(int a, ...) { }",

@@ -57,6 +57,10 @@ impl<'a> Lowering<'a, '_> {
             }
             Base::Instance(range, given) => self.instance_of_class(range, given)?,
             Base::TypeOf(tree) => self.unevaluated(tree).ty,
+            Base::Function(range) => {
+                self.refuse_function_pointer(range);
+                return None;
+            }
             Base::Group => {
                 self.error(
                     "wrong-operand",
@@ -130,6 +134,10 @@ impl<'a> Lowering<'a, '_> {
         declarator: &Declarator,
         elements: Option<usize>,
     ) -> Option<Qualified> {
+        if declarator.calls {
+            self.refuse_function_pointer(&declarator.name);
+            return None;
+        }
         self.array_type(
             base,
             &declarator.name,

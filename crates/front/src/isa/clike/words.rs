@@ -52,6 +52,7 @@ const TYPES: &[(&str, Ty, [bool; 3])] = &[
     ("intptr_t", int(64), [true; 3]),
     ("uintptr_t", uint(64), [true; 3]),
     ("ptrdiff_t", int(64), [true; 3]),
+    ("clock_t", int(64), [false, false, true]),
     ("wchar_t", int(32), [true, false, true]),
     ("char16_t", uint(16), [true, false, true]),
     ("char32_t", uint(32), [true, false, true]),

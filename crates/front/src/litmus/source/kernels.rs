@@ -187,6 +187,13 @@ fn programs(
             let kernels = SourceKernels::C(source, dialect);
             return bound_programs(&kernels, &ways, Some(note), options, sink, others, take);
         }
+        // With smaller constants, the program gets as far as a construct that is not followed.
+        if let Some(Err(wrong)) = ways
+            && wrong.id == "not-followed"
+        {
+            others.push(*wrong);
+            return false;
+        }
     }
     match followed {
         Ok(ways) => bound_programs(kernels, &ways, None, options, sink, others, take),

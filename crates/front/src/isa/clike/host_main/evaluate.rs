@@ -11,7 +11,8 @@ use super::values::{ElementType, HostLambda, HostPlace, HostValue, Pointer, Stre
 use program::{Dialect, Ty};
 
 /// Names of numbers in the headers of the runtime and of C.
-const CONSTANTS: [(&str, i64); 36] = [
+const CONSTANTS: [(&str, i64); 37] = [
+    ("RAND_MAX", 0x7fff_ffff),
     ("true", 1),
     ("false", 0),
     ("cudaSuccess", 0),

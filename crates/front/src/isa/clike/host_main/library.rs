@@ -68,6 +68,9 @@ impl Machine<'_> {
         if OPEN.contains(&bare) || bare.starts_with("chrono::") {
             return Ok(HostValue::Unknown);
         }
+        if let Some(result) = self.helper_call(bare, &values, range) {
+            return result;
+        }
         match (bare, values.as_slice()) {
             ("malloc", [bytes]) => self.heap(bytes, false, range),
             ("calloc", [count, bytes]) => {

@@ -35,6 +35,7 @@ mod operators;
 mod parser;
 mod records;
 mod runtime;
+mod samples;
 mod symbols;
 mod templates;
 mod threads;

@@ -504,7 +504,15 @@ impl<'a> HostParser<'a> {
             return false;
         }
         let (at, tokens) = self.save();
-        let is = self.type_name().is_ok()
+        let of = self.type_name();
+        // `a && b[0]`
+        let joins = self.at > 0 && self.tokens[self.at - 1].kind == Tok::Punct("&&");
+        let joins = joins
+            && of
+                .as_ref()
+                .is_ok_and(|of| matches!(of.base, HostBase::Other(_)));
+        let is = of.is_ok()
+            && !joins
             && self.peek() == Tok::Name
             && !RESERVED.contains(&self.word(0))
             && matches!(self.sign(1), "=" | ";" | "," | "[" | "(" | "{" | ":" | ")");

@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::access::c_name;
 use super::machine::{Machine, element_of};
 use super::parser::Read;
+use super::tree::HostExprKind;
 use super::values::HostValue;
 use crate::isa::clike::preprocess::words;
 
@@ -38,10 +39,23 @@ impl Machine<'_> {
                 });
             } else {
                 let tree = parser.additive()?;
-                all.push(self.number(&tree)?.to_string());
+                // An enumerator, or a function of the device, is named as it stands.
+                let named = match &tree.kind {
+                    HostExprKind::Name(name) => name.contains("::") || self.is_function(name),
+                    _ => false,
+                };
+                all.push(match named {
+                    true => self.code.text.as_str()[tree.range.clone()].to_owned(),
+                    false => self.number(&tree)?.to_string(),
+                });
             }
             parser.eat(",");
         }
+    }
+
+    /// Whether a name is that of a function of the file.
+    fn is_function(&mut self, name: &str) -> bool {
+        self.find(name).is_none() && self.code.function(name).is_some()
     }
 
     /// The arguments of a template that the arguments of a launch imply; `None`: the kernel is not
