@@ -74,10 +74,10 @@ impl Changed {
 
 /// The output of a git command; its first line of errors if it fails.
 fn git(arguments: &[&str]) -> Result<String, Box<Diagnostic>> {
-    let failed = |why: &str| {
+    fn failed(why: &str) -> Box<Diagnostic> {
         let plain = Diagnostic::plain("changed", format!("`--changed` needs git: {why}"));
         Box::new(plain.help("name a commit of the repository that holds the current folder"))
-    };
+    }
     let output = Command::new("git")
         .args(arguments)
         .output()

@@ -208,13 +208,13 @@ pub(super) fn apply(
     }
     let found = find().map_err(|diagnostic| vec![*diagnostic])?;
     let Some((folder, file)) = found else {
-        let missing = |name| {
+        fn missing(name: String) -> Vec<Diagnostic> {
             let plain = Diagnostic::plain(
                 "no-config",
                 format!("profile `{name}` needs a `{NAME}`, which was not found"),
             );
             vec![plain.note("folders searched: the current one and those above it")]
-        };
+        }
         return profile.map_or(Ok(()), |name| Err(missing(name)));
     };
     let values = read(&folder, &file, profile.as_deref())?;

@@ -711,10 +711,12 @@ type Says = fn(&mut Judge, LetteredProgram<'_>, &ShapeOutcome) -> bool;
 
 /// Message passing, and store buffering without and with fences, each with its weak outcome.
 fn probes() -> [(ProgramShape, ShapeOutcome); 3] {
-    let slot = |kind, l: u8| ShapeSlot {
-        kind,
-        location: Some(l),
-    };
+    fn slot(kind: InstrKind, l: u8) -> ShapeSlot {
+        ShapeSlot {
+            kind,
+            location: Some(l),
+        }
+    }
     let fence = ShapeSlot {
         kind: InstrKind::Fence,
         location: None,

@@ -144,11 +144,11 @@ impl Exec<'_> {
         let recording = std::mem::replace(&mut self.recording, false);
         self.outer.push(iteration);
         let (changing, back, exits) = loop {
-            let symbol = |exec: &mut Self, level: Level| {
+            fn symbol(exec: &mut Self, level: Level) -> Term {
                 let range = range_of(Ty::WORD);
                 exec.terms
                     .fresh("value in a loop", level, Origin::Free, range)
-            };
+            }
             let changing: Vec<(usize, Term)> = numbers
                 .iter()
                 .zip(&levels)
@@ -339,7 +339,9 @@ impl Exec<'_> {
     /// 1`.
     fn cyclic(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Option<Term> {
         let k = shape.iteration;
-        let constant = |exec: &Self, t: Term| exec.terms.constant(t).filter(|v| *v > 0);
+        fn constant(exec: &Self, t: Term) -> Option<i64> {
+            exec.terms.constant(t).filter(|v| *v > 0)
+        }
         // A conversion keeps a value that never leaves its type.
         let is_it = |exec: &Self, t: Term| match *exec.terms.node(t) {
             Node::Cast(ty, inner) => ty.bits >= 32 && inner == symbol,
@@ -352,7 +354,9 @@ impl Exec<'_> {
             Node::Bin(BinOp::Add, ty, a, b) if is_it(exec, b) => Some((ty, constant(exec, a)?)),
             _ => None,
         };
-        let is_zero = |exec: &Self, t: Term| exec.terms.constant(t) == Some(0);
+        fn is_zero(exec: &Self, t: Term) -> bool {
+            exec.terms.constant(t) == Some(0)
+        }
         let (ty, by, size) = match *self.terms.node(after) {
             Node::Bin(BinOp::Rem, _, a, n) => {
                 let (ty, by) = step(self, a)?;

@@ -180,11 +180,15 @@ impl Exec<'_> {
 
 /// Whether code tests the phase of one object, and carries nothing from one iteration to the next.
 fn tests_alone(code: &[Instr], header: usize) -> bool {
-    let is_test = |op: &Op| match op {
-        Op::Rmw { write, .. } => is_of_object(op) && write.tags.has(Tag::MbarrierWait),
-        _ => false,
-    };
-    let is_plain = |op: &Op| matches!(op, Op::Assign { .. } | Op::Branch { .. }) || is_misuse(op);
+    fn is_test(op: &Op) -> bool {
+        match op {
+            Op::Rmw { write, .. } => is_of_object(op) && write.tags.has(Tag::MbarrierWait),
+            _ => false,
+        }
+    }
+    fn is_plain(op: &Op) -> bool {
+        matches!(op, Op::Assign { .. } | Op::Branch { .. }) || is_misuse(op)
+    }
     if code.iter().filter(|i| is_test(&i.op)).count() != 1
         || !code.iter().all(|i| is_test(&i.op) || is_plain(&i.op))
     {

@@ -121,7 +121,9 @@ pub struct Sides {
 
 impl Default for Sides {
     fn default() -> Sides {
-        let of = |together| [0, 1].map(|which| Renaming::new(together, which));
+        fn of(together: Together) -> [Renaming; 2] {
+            [0, 1].map(|which| Renaming::new(together, which))
+        }
         Sides {
             thread: of(Together::Thread),
             block: of(Together::Block),

@@ -230,11 +230,13 @@ fn neighbours(
     let program = &kernel.form.test.program;
     let object = &program.location(program.object(object)).name;
     let [block, grid] = [sizes.block, sizes.grid].map(|all| all.map(|n| n.unwrap_or(1)));
-    let place = |rank: u64, size: [u64; 3]| {
+    fn place(rank: u64, size: [u64; 3]) -> [u64; 3] {
         let rows = rank / size[0];
         [rank % size[0], rows % size[1], rows / size[1]]
-    };
-    let count = |size: [u64; 3]| size.iter().product::<u64>();
+    }
+    fn count(size: [u64; 3]) -> u64 {
+        size.iter().product::<u64>()
+    }
     let (threads, groups) = match apart.together {
         Together::Thread => return None,
         Together::Block => (vec![[0, 1], [0, 2], [1, 2], [0, block[0]]], [0, 0]),

@@ -89,7 +89,9 @@ fn printed_values(
     }
     let command = format!("(get-value ({}))\n", names.join(" "));
     let answer = process.ask(&command, Instant::now().checked_add(PRINTING))?;
-    let number = |value: &str| u64::from_str_radix(value.strip_prefix("#x")?, 16).ok();
+    fn number(value: &str) -> Option<u64> {
+        u64::from_str_radix(value.strip_prefix("#x")?, 16).ok()
+    }
     Ok(smtlib::values(&answer)
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), number(value)?.cast_signed())))

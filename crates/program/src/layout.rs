@@ -96,9 +96,9 @@ impl Layout {
 
     /// Whether both have cells of the same sizes at the same offsets.
     pub fn is_alike(&self, other: &Layout) -> bool {
-        let same = |pair: (&Field, &Field)| {
+        fn same(pair: (&Field, &Field)) -> bool {
             (pair.0.offset, pair.0.ty.bits) == (pair.1.offset, pair.1.ty.bits)
-        };
+        }
         self.size == other.size
             && self.cells() == other.cells()
             && self.fields.iter().zip(other.fields.iter()).all(same)

@@ -174,7 +174,9 @@ impl Kernels {
             text = programs(all.len(), names.len(), launches);
         }
         let launches = if one { "launch" } else { "launches" };
-        let kind = |origin: LaunchSource| std::mem::discriminant(&origin);
+        fn kind(origin: LaunchSource) -> std::mem::Discriminant<LaunchSource> {
+            std::mem::discriminant(&origin)
+        }
         let same = all
             .iter()
             .all(|tally| kind(tally.origin) == kind(first.origin));

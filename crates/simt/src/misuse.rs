@@ -135,14 +135,14 @@ fn unmet_precondition(code: &Code, event: &RunEvent) -> Option<RunHazard> {
 /// The first aligned instruction of a run that not all threads of a warp executed as they must.
 fn parted(code: &Code, events: &[RunEvent], threads: &[ThreadState]) -> Option<RunHazard> {
     let trails = trails(code, events, threads);
-    let hazard = |first, second| {
+    fn hazard(first: (usize, usize), second: Option<(usize, usize)>) -> Option<RunHazard> {
         Some(RunHazard {
             kind: HazardKind::Divergence,
             first,
             second,
             loc: None,
         })
-    };
+    }
     for (t, mine) in trails.iter().enumerate() {
         let mates = code.members(code.group(t, Scope::Warp), Scope::Warp);
         let mates = mates.iter().filter(|&&u| u != t);

@@ -62,12 +62,12 @@ pub(crate) fn ends(
     judged: &LitmusTest,
     left: Option<Duration>,
 ) -> bool {
-    let waits = |test: &LitmusTest| {
+    fn waits(test: &LitmusTest) -> usize {
         test.program
             .instrs()
             .filter(|i| i.2.op.barrier().is_some() || matches!(&i.2.op, Op::Call(_)))
             .count()
-    };
+    }
     let lanes = |test: &LitmusTest| -> Option<Vec<_>> {
         test.program
             .host
@@ -109,7 +109,9 @@ pub(crate) fn needs(
         .map(|kind: Kind| kind(&around))
         .into();
     kinds.push(knobs::scopes(&around));
-    let down = |knobs: Vec<Knob>| knobs.into_iter().filter_map(Knob::down);
+    fn down(knobs: Vec<Knob>) -> impl Iterator<Item = Knob> {
+        knobs.into_iter().filter_map(Knob::down)
+    }
     let mut knobs: Vec<Knob> = kinds.into_iter().flat_map(down).collect();
     // A dependency is taken away by what one execution writes, and which way it goes: to go on from
     // there would say of other things that they can be spared which others with the outcome rest

@@ -71,7 +71,9 @@ pub(crate) fn once(test: &LitmusTest, shape: &KernelShape, size: usize) -> Optio
             format!("{name}[{at}]")
         }
     }
-    let word = |word: ResultWord| element("told".into(), shape.results.len(), shape.word(word));
+    fn word(word: ResultWord, shape: &KernelShape) -> String {
+        element("told".into(), shape.results.len(), shape.word(word))
+    }
     let place = |(i, observable): (usize, &Observable)| match *observable {
         Observable::Mem { loc, index, .. } if !shape.is_local(test.program.object(loc)) => {
             let at = shape
@@ -84,7 +86,7 @@ pub(crate) fn once(test: &LitmusTest, shape: &KernelShape, size: usize) -> Optio
                 index as usize,
             ))
         }
-        _ => Some(word(ResultWord::Final(i))),
+        _ => Some(word(ResultWord::Final(i), shape)),
     };
     let places = test
         .observables()
@@ -95,7 +97,7 @@ pub(crate) fn once(test: &LitmusTest, shape: &KernelShape, size: usize) -> Optio
     let ends: Vec<String> = test
         .program
         .thread_ids()
-        .map(|t| word(ResultWord::End(t)))
+        .map(|t| word(ResultWord::End(t), shape))
         .collect();
     let parts = ends.iter().map(|end| format!("{end} == {FINISHED}"));
     let ask = parts

@@ -61,7 +61,9 @@ pub(crate) fn source(
     } else {
         last + 1
     };
-    let none = || Cell::new(0);
+    fn none() -> Cell<u32> {
+        Cell::new(0)
+    }
     let language = Ptx {
         shape,
         seats,

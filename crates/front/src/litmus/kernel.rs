@@ -117,13 +117,13 @@ impl PtxFile {
     pub fn listing(&self) -> String {
         let mut out = String::new();
         let line = |offset: usize| self.file.line_column(offset).0;
-        let count = |n: u64| {
+        fn count(n: u64) -> String {
             if n == 1 {
                 String::new()
             } else {
                 format!("[{n}]")
             }
-        };
+        }
         let shown = |v: &ModuleVariable| {
             format!(
                 "{} .{} {}{}",
@@ -194,11 +194,11 @@ impl PtxFile {
         ) {
             // The trial's bindings are made up. Errors count only if they are about the code, but
             // not about addresses or the number of threads, which depend on the bindings.
-            let of_code = |d: &Diagnostic| {
+            fn of_code(d: &Diagnostic) -> bool {
                 let of_trial =
                     d.id == "unsupported-address" || d.message.contains("names no thread");
                 d.source.is_some() && d.id.starts_with("unsupported") && !of_trial
-            };
+            }
             all.extend(others.into_iter().filter(of_code));
         }
         let line = |span: Span| self.file.line_column(span.range().start).0;
@@ -299,11 +299,11 @@ impl PtxFile {
     /// The initial values of a variable, as a test writes them, if some of them are addresses;
     /// otherwise `None`.
     fn addresses(&self, v: &ModuleVariable) -> Result<Option<Vec<String>>, String> {
-        let holds = |v: &ModuleVariable| {
+        fn holds(v: &ModuleVariable) -> bool {
             v.init
                 .iter()
                 .any(|initial| matches!(initial, ElementInit::Address(..)))
-        };
+        }
         if !holds(v) {
             return Ok(None);
         }

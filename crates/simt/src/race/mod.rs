@@ -29,7 +29,7 @@ use super::place::place;
 use super::record::{HazardKind, RunEvent, RunHazard};
 use super::schedule::Recorded;
 use order::{Requirement, RunOrder, Touch};
-use program::{Proxy, SourceLine};
+use program::{Proxy, Scope, SourceLine};
 
 /// One of the two accesses of a race.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -350,7 +350,9 @@ fn pairs(
 
 /// Whether two accesses have the same strength and scope.
 fn alike(a: &Touch, b: &Touch) -> bool {
-    let kind = |access: &Access| (access.strong, access.scope, access.proxy, access.map);
+    fn kind(access: &Access) -> (bool, Scope, Proxy, bool) {
+        (access.strong, access.scope, access.proxy, access.map)
+    }
     kind(&a.access) == kind(&b.access)
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Space<'s, D> {
 
 impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s, D> {
     pub(super) fn new(choices: &'s [Choice], search: Search<'s, D>) -> Self {
-        let below = |choice: &Choice| -> Vec<u64> {
+        fn below(choice: &Choice) -> Vec<u64> {
             let options = 0..choice.costs.len();
             let bits = |b: usize| {
                 options
@@ -48,7 +48,7 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
                     .sum()
             };
             options.clone().map(bits).collect()
-        };
+        }
         let below = choices.iter().map(below).collect();
         Space {
             choices,
@@ -77,13 +77,13 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
 
     /// The options that are no weaker than the written ones, as bits.
     pub(super) fn no_weaker(&self) -> Vec<u64> {
-        let of = |(below, choice): (&Vec<u64>, &Choice)| {
-            (0..below.len())
-                .filter(|o| below[*o] >> choice.knob.written() & 1 == 1)
-                .map(|o| 1 << o)
-                .sum()
-        };
-        self.below.iter().zip(self.choices).map(of).collect()
+        let mut all = Vec::new();
+        for (below, choice) in self.below.iter().zip(self.choices) {
+            let written = choice.knob.written();
+            let options = (0..below.len()).filter(|o| below[*o] >> written & 1 == 1);
+            all.push(options.map(|o| 1 << o).sum());
+        }
+        all
     }
 
     /// The cost of a setting's options.
@@ -146,8 +146,9 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
     fn raised(&mut self, mut setting: Setting) -> Result<Setting, GivenUp> {
         for k in 0..setting.len() {
             let own = setting[k];
-            let is_above = |o: &usize| *o != own && self.below[k][*o] >> own & 1 == 1;
-            let mut above: Vec<usize> = (0..self.below[k].len()).filter(is_above).collect();
+            let mut above: Vec<usize> = (0..self.below[k].len())
+                .filter(|o| *o != own && self.below[k][*o] >> own & 1 == 1)
+                .collect();
             above.sort_by_key(|o| {
                 Reverse((self.below[k][*o].count_ones(), self.choices[k].costs[*o]))
             });
@@ -177,20 +178,24 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s
 
     /// The cheapest remaining option of each choice; among equally cheap ones, the written one.
     fn pick(&self, allowed: &[u64]) -> Setting {
-        let of = |(choice, bits): (&Choice, &u64)| {
+        let mut setting = Setting::new();
+        for (choice, bits) in self.choices.iter().zip(allowed) {
+            let written = choice.knob.written();
             let left = (0..choice.costs.len()).filter(|o| bits >> o & 1 == 1);
-            left.min_by_key(|o| (choice.costs[*o], *o != choice.knob.written(), *o))
-                .unwrap_or(choice.knob.written())
-        };
-        self.choices.iter().zip(allowed).map(of).collect()
+            let cheapest = left.min_by_key(|o| (choice.costs[*o], *o != written, *o));
+            setting.push(cheapest.unwrap_or(written));
+        }
+        setting
     }
 
     /// The strongest remaining options, if each choice has one that is stronger than all others.
     fn strongest(&self, allowed: &[u64]) -> Option<Setting> {
-        let of = |(below, bits): (&Vec<u64>, &u64)| {
-            (0..below.len()).find(|o| bits >> o & 1 == 1 && below[*o] & bits == *bits)
-        };
-        self.below.iter().zip(allowed).map(of).collect()
+        let mut setting = Setting::new();
+        for (below, bits) in self.below.iter().zip(allowed) {
+            setting
+                .push((0..below.len()).find(|o| bits >> o & 1 == 1 && below[*o] & bits == *bits)?);
+        }
+        Some(setting)
     }
 
     /// The cheapest setting that holds among some options; `None` if none does.

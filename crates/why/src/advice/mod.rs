@@ -532,11 +532,13 @@ fn kept_solution(
     if !by_test.iter().all(|all| how.keeps_now(all, &splices, left)) {
         return None;
     }
-    let part = |need: &Need| Part {
-        text: condition(need),
-        line: need.line.clone(),
-        threads: need.thread.clone(),
-    };
+    fn part(need: &Need) -> Part {
+        Part {
+            text: condition(need),
+            line: need.line.clone(),
+            threads: need.thread.clone(),
+        }
+    }
     let costs = |test: &LitmusTest| choices(&[test], how.costs).1;
     let more = costs(&found.version.test).saturating_sub(costs(one.test));
     Some(Solution {
@@ -582,7 +584,7 @@ fn mended(
             if !by_test.iter().all(|all| how.keeps_now(all, &splices, left)) {
                 return None;
             }
-            let part = |change: verdict::Change| {
+            fn part(change: verdict::Change) -> Part {
                 let threads = change
                     .edit
                     .as_ref()
@@ -592,7 +594,7 @@ fn mended(
                     line: change.line,
                     threads,
                 }
-            };
+            }
             let costs = |test: &LitmusTest| choices(&[test], how.costs).1;
             let more = costs(&version.test).saturating_sub(costs(one.test));
             let solution = Solution {

@@ -25,7 +25,9 @@ impl Session<'_> {
 
 /// Of an answer about undefined behaviour, whether it is a barrier that threads miss.
 fn divergence(answer: Answer) -> Answer {
-    let is_it = |fault: &Fault| fault.relation.contains("diverg");
+    fn is_it(fault: &Fault) -> bool {
+        fault.relation.contains("diverg")
+    }
     let verdict = match &answer.verdict {
         Verdict::Undefined if answer.fault.as_deref().is_some_and(is_it) => Verdict::Divergent,
         Verdict::Defined => Verdict::Uniform,

@@ -234,7 +234,9 @@ impl<'a> Session<'a> {
         deadline: Deadline,
     ) -> Result<Forbidding, String> {
         let found = forbidding(self, negate, deadline.0);
-        let count = |found: &Forbidding| found.needs.len();
+        fn count(found: &Forbidding) -> usize {
+            found.needs.len()
+        }
         if found.as_ref().is_ok_and(|found| count(found) == 1) {
             return found;
         }

@@ -322,7 +322,9 @@ impl TableBuilder {
     pub(super) fn seq_all(&mut self, factors: &[NodeId]) -> NodeId {
         let mut joined: Vec<NodeId> = Vec::new();
         for &factor in factors {
-            let identity = |b: &Self, id| matches!(b.op(id), Some(NodeOp::IdentityOn(_)));
+            fn identity(b: &Self, id: NodeId) -> bool {
+                matches!(b.op(id), Some(NodeOp::IdentityOn(_)))
+            }
             match joined.last_mut() {
                 Some(last) if identity(self, factor) || identity(self, *last) => {
                     *last = self.seq(*last, factor)

@@ -147,7 +147,9 @@ pub(super) fn truth(number: &Number) -> Result<bool, String> {
 }
 
 fn apply(op: &str, a: Number, b: Number) -> Result<Number, String> {
-    let is = |holds: bool| Ok(Is(i64::from(holds)));
+    fn is(holds: bool) -> Result<Number, String> {
+        Ok(Is(i64::from(holds)))
+    }
     match (op, truth(&a), truth(&b)) {
         ("||", Ok(true), _) | ("||", _, Ok(true)) => return is(true),
         ("&&", Ok(false), _) | ("&&", _, Ok(false)) => return is(false),

@@ -123,7 +123,9 @@ impl Lowering<'_, '_> {
             ExprKind::Call(name, args) => {
                 let word = self.str(name);
                 let bare = self.group_function(word)?;
-                let group = |domain| Some(ThreadGroup::of_scope(domain));
+                fn group(domain: Scope) -> Option<ThreadGroup> {
+                    Some(ThreadGroup::of_scope(domain))
+                }
                 match bare {
                     "this_thread_block" => group(Scope::Cta),
                     "this_cluster" => group(Scope::Cluster),

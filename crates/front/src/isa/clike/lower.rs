@@ -954,7 +954,9 @@ impl<'a> Lowering<'a, '_> {
             value: Expr::Const(0),
         });
         let head = self.code.len();
-        let here = |op, a: Expr, b: i64| Expr::Bin(op, Ty::WORD, a.into(), Expr::Const(b).into());
+        fn here(op: BinOp, a: Expr, b: i64) -> Expr {
+            Expr::Bin(op, Ty::WORD, a.into(), Expr::Const(b).into())
+        }
         let out = self.branch(Expr::Cmp(
             CmpOp::Ge,
             Ty::WORD,

@@ -140,7 +140,9 @@ impl Lowering<'_, '_> {
             let target = name.strip_prefix(&start);
             target.is_some_and(|to| to.starts_with(|c: char| c.is_alphabetic() || c == '_'))
         });
-        let target = |name: &str| name.replace("operatorconst", "operator");
+        fn target(name: &str) -> String {
+            name.replace("operatorconst", "operator")
+        }
         let mut all: Vec<(&String, &Known)> = all.collect();
         all.sort_by_key(|(name, _)| (name.len(), *name));
         let (first, known) = *all.first()?;

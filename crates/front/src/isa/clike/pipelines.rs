@@ -21,6 +21,7 @@ use std::rc::Rc;
 use super::ast::{Base, Declaration, Expr as Tree, ExprKind, Storage};
 use super::classes::is_pipeline_class;
 use super::lower::Lowering;
+use super::objects::{self, WaitPhase};
 use super::ptx_forms::plain;
 use super::scope::{Atomic, Binding, Pipeline, PipelineState, SharedPipeline, ThreadGroup};
 use super::types::{Enumeration, Qualified, Type, Value};
@@ -377,7 +378,9 @@ impl Lowering<'_, '_> {
             });
             return Some(self.nothing());
         }
-        let parity = |reg| super::objects::parity(Expr::Reg(reg));
+        fn parity(reg: RegId) -> WaitPhase {
+            objects::parity(Expr::Reg(reg))
+        }
         match (word, pipe.shared) {
             ("producer_acquire", Some(shared)) => {
                 let stage = self.stage(shared.state, PipelineSide::Consumed, pipe.head);

@@ -175,7 +175,9 @@ impl Lowering<'_, '_> {
     /// Whether an expression has a value that is at a place: a structure, or the object that a
     /// returned reference refers to.
     fn is_value_with_place(&self, tree: &Tree) -> bool {
-        let is_structure = |of: Qualified| matches!(of.ty, Type::Struct(_));
+        fn is_structure(of: Qualified) -> bool {
+            matches!(of.ty, Type::Struct(_))
+        }
         match &tree.kind {
             ExprKind::Call(..) | ExprKind::Braced(..) | ExprKind::Vector(..)
                 if self.type_of_place(tree).is_some() =>

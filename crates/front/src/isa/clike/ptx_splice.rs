@@ -103,7 +103,9 @@ impl Lowering<'_, '_> {
         let last = self.last.0;
         self.last.0 += lowered.code.iter().map(|i| i.id.0).max().unwrap_or(0);
         // Asynchronous operations, and operations on objects, consist of several micro-ops.
-        let is_of_several = |i: &&Instr| i.op.has(Tag::Asynchronous) || i.op.has(Tag::Mbarrier);
+        fn is_of_several(i: &&Instr) -> bool {
+            i.op.has(Tag::Asynchronous) || i.op.has(Tag::Mbarrier)
+        }
         let mut splice = SplicePoint {
             regs: self.registers_for(&lowered, &given),
             points: targets(&given),
@@ -459,10 +461,12 @@ impl SplicePoint<'_> {
 
 /// The types that the registers of operands point to.
 fn targets(given: &[AsmOperand]) -> HashMap<RegId, Ty> {
-    let target = |value: &AsmOperand| match value {
-        AsmOperand::Register { reg, target, .. } => target.map(|ty| (*reg, ty)),
-        AsmOperand::Constant(_) => None,
-    };
+    fn target(value: &AsmOperand) -> Option<(RegId, Ty)> {
+        match value {
+            AsmOperand::Register { reg, target, .. } => target.map(|ty| (*reg, ty)),
+            AsmOperand::Constant(_) => None,
+        }
+    }
     given.iter().filter_map(target).collect()
 }
 

@@ -364,7 +364,9 @@ impl SourceUnit {
 /// The limit that a specifier or an attribute with arguments states, if they are numbers.
 fn block_limit(text: &str) -> Option<BlockLimit> {
     let (word, arguments) = text.split_once('(')?;
-    let number = |argument: &str| argument.trim().trim_end_matches(['u', 'U']).parse().ok();
+    fn number(argument: &str) -> Option<u32> {
+        argument.trim().trim_end_matches(['u', 'U']).parse().ok()
+    }
     let mut sizes = arguments
         .trim_end()
         .strip_suffix(')')?

@@ -186,7 +186,9 @@ fn chain(
     {
         spots.push(*caller);
     }
-    let folder = |file: &str| file.rfind(['/', '\\']).map_or(0, |at| at + 1);
+    fn folder(file: &str) -> usize {
+        file.rfind(['/', '\\']).map_or(0, |at| at + 1)
+    }
     let named = |spot: &Spot| files.get(&spot[0]).copied();
     let Some(kernel) = spots.last().and_then(named) else {
         return Vec::new();

@@ -539,7 +539,9 @@ impl Assembler {
     fn number(&mut self, bits: u32, is_float: bool) -> Assembled<()> {
         let token = self.token("a number")?;
         let text = token.text.as_str();
-        let hex = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+        fn hex(text: &str) -> Option<u64> {
+            u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+        }
         let value = match is_float {
             true => match bits {
                 64 => text.parse::<f64>().ok().map(f64::to_bits),

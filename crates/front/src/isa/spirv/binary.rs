@@ -91,7 +91,9 @@ fn words(name: &str, bytes: &[u8]) -> Result<Vec<u32>, Box<Diagnostic>> {
         let message = format!("{} bytes do not fill whole words", bytes.len());
         return Err(wrong(name, &message, whole));
     }
-    let word = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+    fn word(b: &[u8]) -> u32 {
+        u32::from_le_bytes([b[0], b[1], b[2], b[3]])
+    }
     let mut words: Vec<u32> = bytes.chunks_exact(4).map(word).collect();
     if words[0] == MAGIC_NUMBER.swap_bytes() {
         words.iter_mut().for_each(|word| *word = word.swap_bytes());

@@ -213,10 +213,12 @@ impl Writer<'_> {
     /// `OpCopyMemorySized` of a whole object.
     fn copy_bytes(&mut self, at: usize) -> Translated<()> {
         let module = self.module;
-        let whole = |value: SpirvValue| match value {
-            SpirvValue::Recast(of, _) => *of,
-            value => value,
-        };
+        fn whole(value: SpirvValue) -> SpirvValue {
+            match value {
+                SpirvValue::Recast(of, _) => *of,
+                value => value,
+            }
+        }
         let to = whole(self.value(at, module.id(at, 0)?)?);
         let from = whole(self.value(at, module.id(at, 1)?)?);
         let size = module.constant(module.id(at, 2)?);

@@ -353,11 +353,13 @@ impl<'a> Bodies<'a> {
             .enumerate()
             .map(|(i, op)| Instr::new(InstrId(i as u32), op, span, 0.into(), text.clone()))
             .collect();
-        let register = |ty: &Ty| Register {
-            name: "copied".to_string(),
-            ty: *ty,
-            init: Init::Int(0),
-        };
+        fn register(ty: &Ty) -> Register {
+            Register {
+                name: "copied".to_string(),
+                ty: *ty,
+                init: Init::Int(0),
+            }
+        }
         let regs = registers.iter().map(register).collect();
         let thread = Thread {
             name: String::new(),

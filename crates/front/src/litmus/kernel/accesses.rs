@@ -78,7 +78,9 @@ impl<'a> Accesses<'a> {
     /// Whether a variable holds an mbarrier object and, at another time, ordinary data.
     pub(super) fn reuse_object(&self, v: &ModuleVariable) -> bool {
         let all = self.through(HashSet::from([v.name.as_str()]));
-        let of_object = |opcode: &&str| opcode.starts_with("mbarrier.");
+        fn of_object(opcode: &&str) -> bool {
+            opcode.starts_with("mbarrier.")
+        }
         all.iter().any(of_object)
             && all
                 .iter()

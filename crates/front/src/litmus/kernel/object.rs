@@ -175,11 +175,11 @@ fn regrouped(init: &[i64], from: Ty, to: Ty) -> Vec<i64> {
         .iter()
         .flat_map(|v| v.to_le_bytes().into_iter().take(from.bytes() as usize))
         .collect();
-    let value = |part: &[u8]| {
+    fn value(part: &[u8]) -> i64 {
         part.iter()
             .rev()
             .fold(0, |v, &byte| v << 8 | i64::from(byte))
-    };
+    }
     bytes
         .chunks(to.bytes() as usize)
         .map(|part| to.wrap(value(part)))

@@ -242,7 +242,9 @@ pub(super) fn bind_numbers(
             bound.text()
         )))
     };
-    let by_value = |p: &&KernelParameter| p.pointee.is_none() || p.by_value;
+    fn by_value(p: &&KernelParameter) -> bool {
+        p.pointee.is_none() || p.by_value
+    }
     let wanted: Vec<&KernelParameter> = head.parameters.iter().filter(by_value).collect();
     if let Some(structure) = wanted.iter().find(|p| p.by_value) {
         return Err(wrong(

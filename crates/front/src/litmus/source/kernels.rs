@@ -599,7 +599,9 @@ impl SourceKernels {
 
 /// Says of errors that headers were not read, as the names may be theirs.
 fn missing_headers(source: &SourceUnit, kept: usize, sink: &mut Sink) {
-    let outside = |name: &str| name.starts_with('/') || name.split('/').any(|part| part == "..");
+    fn outside(name: &str) -> bool {
+        name.starts_with('/') || name.split('/').any(|part| part == "..")
+    }
     let told = |(name, _): &(String, Span)| match outside(name) {
         true => format!("`{name}` is outside of the folder of this file, and is not read"),
         false => format!("`{name}` is not beside this file"),

@@ -97,7 +97,9 @@ fn sides(sizes: &[u32]) -> [u32; 3] {
 
 /// Whether a text has words that begin so: `red.` is no part of `shared.`.
 fn has_word(text: &str, start: &str) -> bool {
-    let is_inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    fn is_inside(c: char) -> bool {
+        c.is_ascii_alphanumeric() || c == '_'
+    }
     let mut found = text.match_indices(start);
     found.any(|(at, _)| !start.starts_with(is_inside) || !text[..at].ends_with(is_inside))
 }

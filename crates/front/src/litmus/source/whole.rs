@@ -295,7 +295,9 @@ impl<'a> BoundProgram<'a> {
         sink: &Sink,
     ) -> Result<(LitmusTest, Vec<Diagnostic>), Vec<Diagnostic>> {
         let head = self.head(name, &sink.file().name);
-        let codes = |all: &[(String, MappedText)]| all.iter().map(|f| f.1.clone()).collect();
+        fn codes(all: &[(String, MappedText)]) -> Vec<MappedText> {
+            all.iter().map(|f| f.1.clone()).collect()
+        }
         let made = SourceTest {
             head: &head,
             code: FileCode::Program(ProgramCode {
@@ -373,7 +375,9 @@ fn object(memory: &ProgramMemory) -> ObjectTable {
     let first = memory.initial.first().unwrap_or(&None);
     let same = memory.initial.iter().all(|value| value == first);
     let (is_record, is_class) = (memory.cells as u64 != length, element.contains("::"));
-    let one = |value: &Option<i64>| value.map_or_else(|| quote(UNKNOWN), |n| n.to_string());
+    fn one(value: &Option<i64>) -> String {
+        value.map_or_else(|| quote(UNKNOWN), |n| n.to_string())
+    }
     let table = ObjectTable::default();
     let table = match first {
         // The zeros of a structure are those of its members.

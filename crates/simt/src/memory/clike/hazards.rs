@@ -31,10 +31,12 @@ type Phases<'c, 'a> = FxHashMap<(NamingKey, usize), Vec<&'c BarrierCall<'a>>>;
 type NamingKey = (Scope, Option<i64>, Option<i64>, Option<i64>);
 
 fn key(b: &Barrier, mask: Option<i64>) -> NamingKey {
-    let constant = |e: &Expr| match e {
-        Expr::Const(v) => Some(*v),
-        _ => None,
-    };
+    fn constant(e: &Expr) -> Option<i64> {
+        match e {
+            Expr::Const(v) => Some(*v),
+            _ => None,
+        }
+    }
     match &b.naming {
         BarrierNaming::Counted { id, .. } => (b.domain, mask, None, constant(id)),
         BarrierNaming::Instance { instance, id, .. } => (

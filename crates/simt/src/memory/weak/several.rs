@@ -161,9 +161,9 @@ impl Weak {
         for (one, &from) in reads.iter().zip(sources) {
             let siblings = m.siblings(one.place.loc, from);
             for (other, &taken) in reads.iter().zip(sources) {
-                let here = |all: &[(AccessPlace, usize)], loc| {
+                fn here(all: &[(AccessPlace, usize)], loc: usize) -> Option<usize> {
                     all.iter().find(|s| s.0.loc == loc).map(|s| s.1)
-                };
+                }
                 let Some(whole) = here(&siblings, other.place.loc).filter(|whole| *whole != taken)
                 else {
                     continue;

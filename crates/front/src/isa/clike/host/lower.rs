@@ -325,7 +325,9 @@ impl Lowering<'_, '_> {
             }
             self.host_operand(*param, arg, request)?;
         }
-        let is_optional = |p: &&ParamRole| matches!(p, ParamRole::Bytes | ParamRole::Extent);
+        fn is_optional(p: &&ParamRole) -> bool {
+            matches!(p, ParamRole::Bytes | ParamRole::Extent)
+        }
         let params = row.params.iter().filter(|p| !is_optional(p)).count();
         if let Some(extra) = args.next() {
             return self.host_wrong(

@@ -117,7 +117,7 @@ impl Machine<'_> {
                     ),
             ));
         }
-        let row = |of: &(usize, Pointer), by: i64| {
+        fn row(of: &(usize, Pointer), by: i64) -> (usize, Pointer) {
             let offset = of.1.offset + by;
             (
                 of.0,
@@ -126,7 +126,7 @@ impl Machine<'_> {
                     ..of.1.clone()
                 },
             )
-        };
+        }
         let part = |y: i64| CopyPart {
             to: row(&to, y * to_pitch),
             from: row(&from, y * from_pitch),
