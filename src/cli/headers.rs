@@ -23,8 +23,7 @@ pub(super) fn beside(path: &Path, text: &str) -> Vec<(String, String, String)> {
                 continue;
             }
             let places = [near.join(name), folder.join(name)];
-            let readable = |place: &PathBuf| is_inside(place, folder);
-            let Some(place) = places.into_iter().find(readable) else {
+            let Some(place) = places.into_iter().find(|place| is_inside(place, folder)) else {
                 continue;
             };
             let Some(text) = read(&place) else { continue };

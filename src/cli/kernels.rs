@@ -439,11 +439,10 @@ impl Told<'_> {
                 .to_owned();
         }
         let lines = pair.events.each_ref().map(|event| event.event.line.number);
-        let is_it = |race: &&Race| {
+        if let Some(race) = runs.iter().find(|race| {
             let found = [race.first.line.number, race.second.line.number];
             found == lines || found == [lines[1], lines[0]]
-        };
-        if let Some(race) = runs.iter().find(is_it) {
+        }) {
             return format!("nothing orders the two: {}", self.placed(&race.why));
         }
         let threads = pair.events.each_ref().map(|event| event.event.thread);

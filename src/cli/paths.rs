@@ -131,11 +131,10 @@ fn matches(pattern: &[String], parts: &[String]) -> bool {
         [] => parts.is_empty(),
         [any, rest @ ..] if any == "**" => (0..=parts.len()).any(|n| matches(rest, &parts[n..])),
         [first, rest @ ..] => {
-            let fits = |part: &String| {
+            parts.first().is_some_and(|part| {
                 let letters = |text: &str| text.chars().collect::<Vec<_>>();
                 letters_match(&letters(first), &letters(part))
-            };
-            parts.first().is_some_and(fits) && matches(rest, &parts[1..])
+            }) && matches(rest, &parts[1..])
         }
     }
 }

@@ -170,18 +170,17 @@ impl Selection {
     }
 
     fn asks(&self, unit: &Unit<'_>, question: &Question) -> bool {
-        let failed = |failed: &FailureList| {
-            failed.has(
-                unit.path,
-                &unit.test.name,
-                &unit.model.request,
-                &question.property(),
-            )
-        };
         self.filter
             .as_ref()
             .is_none_or(|f| f.admits(unit, Some(question), None))
-            && self.failed.as_ref().is_none_or(failed)
+            && self.failed.as_ref().is_none_or(|failed| {
+                failed.has(
+                    unit.path,
+                    &unit.test.name,
+                    &unit.model.request,
+                    &question.property(),
+                )
+            })
     }
 
     /// Whether an answer is reported.

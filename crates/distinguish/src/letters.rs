@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use program::words::Order;
 use program::writing::AtomicAccess;
-use program::{Dialect, Place, Scope};
+use program::{Dialect, DialectRow, Place, Scope};
 
 use crate::outcome::ShapeOutcome;
 use crate::shape::{InstrKind, LOCATIONS, ProgramShape, ShapeSlot};
@@ -43,10 +43,9 @@ impl Further {
     /// The noun for it if a dialect lacks it.
     pub fn lacks(self, dialect: Dialect) -> Option<&'static str> {
         let row = dialect.row();
-        let scope = |scope| row.scopes.iter().any(|known| known.1 == scope);
         let (has, noun) = match self {
-            Further::System => (scope(Scope::Sys), "system scope"),
-            Further::Cluster => (scope(Scope::Cluster), "scope of clusters"),
+            Further::System => (has_scope(row, Scope::Sys), "system scope"),
+            Further::Cluster => (has_scope(row, Scope::Cluster), "scope of clusters"),
             Further::Compare => (true, "compare-exchanges"),
             Further::Reduce => (row.proxies, "reductions that return nothing"),
             Further::Alias => (row.proxies, "virtual aliases"),
@@ -57,6 +56,16 @@ impl Further {
         };
         (!has).then_some(noun)
     }
+
+    /// Whether it is one of those that were chosen, and the dialect has it.
+    fn is_in(self, chosen: &[Further], dialect: Dialect) -> bool {
+        chosen.contains(&self) && self.lacks(dialect).is_none()
+    }
+}
+
+/// Whether a dialect has a word for a scope.
+fn has_scope(row: &DialectRow, scope: Scope) -> bool {
+    row.scopes.iter().any(|known| known.1 == scope)
 }
 
 /// A group barrier as source text, with all memory regions.
@@ -143,6 +152,15 @@ impl Letter {
         }
     }
 
+    /// The letter with an order, in each of some scopes.
+    fn scoped(self, order: Order, scopes: &[Option<Scope>]) -> impl Iterator<Item = Letter> {
+        scopes.iter().map(move |&scope| Letter {
+            order: Some(order),
+            scope,
+            ..self
+        })
+    }
+
     /// Whether it is the same or weaker.
     pub fn is_below(&self, other: &Letter) -> bool {
         if self.kind != other.kind || self.name != other.name || self.tied && !other.tied {
@@ -200,28 +218,12 @@ impl Alphabet {
     /// The alphabet of a dialect: group and device scope, and the requested further letters.
     pub fn new(dialect: Dialect, further: &[Further]) -> Alphabet {
         let row = dialect.row();
-        let asked = |what| further.contains(&what) && what.lacks(dialect).is_none();
-        let is_asked = |s: &Scope| match s {
-            Scope::Cluster => asked(Further::Cluster),
-            Scope::Sys => asked(Further::System),
-            _ => row.scopes.iter().any(|known| known.1 == *s),
-        };
-        let known = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
-        let mut scopes: Vec<Option<Scope>> = known.into_iter().filter(is_asked).map(Some).collect();
+        let asked = |what: Further| what.is_in(further, dialect);
+        let scopes = scopes(dialect, further);
         let mut names = vec![AccessName::Own];
         names.extend(asked(Further::Alias).then_some(AccessName::Alias));
         names.extend(asked(Further::Surface).then_some(AccessName::Surface));
-        if scopes.is_empty() {
-            scopes.push(None);
-        }
         let mut letters = Vec::new();
-        let orders_and_scopes = |kind, name, order, letters: &mut Vec<Letter>| {
-            letters.extend(scopes.iter().map(|&scope| Letter {
-                order: Some(order),
-                scope,
-                ..Letter::bare(kind, name)
-            }));
-        };
         for (kind, orders) in ACCESSES {
             let is_plain = matches!(kind, InstrKind::Read | InstrKind::Write);
             if kind == InstrKind::Reduce && !asked(Further::Reduce) {
@@ -238,7 +240,7 @@ impl Alphabet {
                     .iter()
                     .filter(|o| row.sc_accesses || **o != Order::SeqCst)
                 {
-                    orders_and_scopes(kind, name, order, &mut letters);
+                    letters.extend(Letter::bare(kind, name).scoped(order, &scopes));
                 }
             }
         }
@@ -250,7 +252,8 @@ impl Alphabet {
             &[Order::Acquire, Order::Release]
         };
         for &order in halves.iter().chain(&[Order::AcqRel, Order::SeqCst]) {
-            orders_and_scopes(InstrKind::Fence, AccessName::Own, order, &mut letters);
+            let fence = Letter::bare(InstrKind::Fence, AccessName::Own);
+            letters.extend(fence.scoped(order, &scopes));
         }
         letters.extend(
             names[1..]
@@ -266,14 +269,13 @@ impl Alphabet {
                 .chain(barrier)
                 .map(|kind| Letter::bare(kind, AccessName::Own)),
         );
-        let tied = |letter: &Letter| match letter.kind {
-            InstrKind::Write | InstrKind::PlainWrite => asked(Further::Depend),
-            InstrKind::Read | InstrKind::Update => asked(Further::Branch),
-            _ => false,
-        };
         let tied: Vec<Letter> = letters
             .iter()
-            .filter(|l| tied(l))
+            .filter(|letter| match letter.kind {
+                InstrKind::Write | InstrKind::PlainWrite => asked(Further::Depend),
+                InstrKind::Read | InstrKind::Update => asked(Further::Branch),
+                _ => false,
+            })
             .map(|letter| Letter {
                 tied: true,
                 ..*letter
@@ -360,42 +362,45 @@ impl Alphabet {
 
     /// The letters one step weaker than this one.
     pub fn steps_below(&self, letter: usize) -> Vec<usize> {
-        let below = |a: usize, b: usize| a != b && self.is_below(a, b);
-        let all: Vec<usize> = (0..self.letters.len())
-            .filter(|&l| below(l, letter))
-            .collect();
-        all.iter()
-            .copied()
-            .filter(|&l| !all.iter().any(|&between| below(l, between)))
-            .collect()
+        let others = (0..self.letters.len()).filter(|&l| l != letter);
+        let all: Vec<usize> = others.filter(|&l| self.is_below(l, letter)).collect();
+        let mut steps = all.clone();
+        steps.retain(|&l| {
+            !all.iter()
+                .any(|&other| other != l && self.is_below(l, other))
+        });
+        steps
     }
 
     /// The placements that split one group of threads into two.
     pub fn steps_apart(&self, places: &[Place]) -> Vec<Vec<Place>> {
-        let groups = |places: &[Place]| {
+        let mut finer = self.placements(places.len());
+        finer.retain(|other| {
+            self.groups(other) == self.groups(places) + 1 && self.splits(places, other)
+        });
+        finer
+    }
+
+    /// The number of groups at all levels.
+    fn groups(&self, places: &[Place]) -> usize {
+        let mut count = 0;
+        for level in &self.levels {
+            let mut groups: Vec<_> = places.iter().map(|p| p.group(*level)).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            count += groups.len();
+        }
+        count
+    }
+
+    /// Whether threads that share a group in `finer` share it in `places`, too.
+    fn splits(&self, places: &[Place], finer: &[Place]) -> bool {
+        let mut pairs = (0..places.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+        pairs.all(|(i, j)| {
             self.levels
                 .iter()
-                .map(|level| {
-                    let mut groups: Vec<_> = places.iter().map(|p| p.group(*level)).collect();
-                    groups.sort_unstable();
-                    groups.dedup();
-                    groups.len()
-                })
-                .sum::<usize>()
-        };
-        let is_finer = |other: &Vec<Place>| {
-            let pairs = || (0..places.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
-            let kept = |scope| {
-                pairs().all(|(i, j)| {
-                    !other[i].same(&other[j], scope) || places[i].same(&places[j], scope)
-                })
-            };
-            groups(other) == groups(places) + 1 && self.levels.iter().all(|level| kept(*level))
-        };
-        self.placements(places.len())
-            .into_iter()
-            .filter(is_finer)
-            .collect()
+                .all(|&level| !finer[i].same(&finer[j], level) || places[i].same(&places[j], level))
+        })
     }
 
     /// All threads in one group.
@@ -422,26 +427,21 @@ impl Alphabet {
         let mut all = vec![self.together(threads)];
         for (above, &level) in self.levels.iter().enumerate() {
             let above = &self.levels[..above];
-            let finer = |places: Vec<Place>| {
-                groupings(threads).into_iter().filter_map(move |groups| {
+            let mut finer = Vec::new();
+            for places in &all {
+                for groups in groupings(threads) {
                     let mut places = places.clone();
                     for (place, group) in places.iter_mut().zip(groups) {
                         place.set_group(level, Some(group));
                     }
                     // A group number denotes one group within each wider group, so one numbering is
                     // enough.
-                    let fits = |(i, p): (usize, &Place)| {
-                        let first = places[..i]
-                            .iter()
-                            .find(|q| q.group(level) == p.group(level));
-                        first.is_none_or(|q| {
-                            above.iter().all(|wider| q.group(*wider) == p.group(*wider))
-                        })
-                    };
-                    places.iter().enumerate().all(fits).then_some(places)
-                })
-            };
-            all = all.into_iter().flat_map(finer).collect();
+                    if is_within(&places, level, above) {
+                        finer.push(places);
+                    }
+                }
+            }
+            all = finer;
         }
         // Placements on one device come before those on several.
         all.sort_by_key(|places| places.iter().map(|p| p.gpu).max());
@@ -455,23 +455,32 @@ impl Alphabet {
         all
     }
 
+    /// The words for the orders of the letters of a kind, as a list.
+    fn orders(&self, kind: InstrKind) -> String {
+        let row = self.dialect.row();
+        let mut orders: Vec<&str> = Vec::new();
+        for l in self.of(kind).map(|i| &self.letters[i]) {
+            let word = l.order.map_or("weak", |o| bare(row.order_word(o)));
+            if l.name == AccessName::Own && !orders.contains(&word) {
+                orders.push(word);
+            }
+        }
+        orders.join(", ")
+    }
+
+    /// Whether a letter uses this name.
+    fn has_name(&self, name: AccessName) -> bool {
+        self.letters.iter().any(|l| l.name == name)
+    }
+
+    /// Whether a letter of a kind is tied.
+    fn has_tied(&self, kind: InstrKind) -> bool {
+        self.letters.iter().any(|l| l.tied && l.kind == kind)
+    }
+
     /// A description for answers.
     pub fn describe(&self) -> String {
         let row = self.dialect.row();
-        let words = |kind| {
-            let mut orders: Vec<&str> = Vec::new();
-            for l in self
-                .of(kind)
-                .map(|i| &self.letters[i])
-                .filter(|l| l.name == AccessName::Own)
-            {
-                let word = l.order.map_or("weak", |o| bare(row.order_word(o)));
-                if !orders.contains(&word) {
-                    orders.push(word);
-                }
-            }
-            orders.join(", ")
-        };
         let updates = if self.compares {
             "compare-exchanges that succeed"
         } else {
@@ -485,16 +494,15 @@ impl Alphabet {
         ];
         let mut text: Vec<String> = kinds
             .iter()
-            .map(|(noun, kind)| format!("{noun} ({})", words(*kind)))
+            .map(|(noun, kind)| format!("{noun} ({})", self.orders(*kind)))
             .collect();
         if self.has(InstrKind::Reduce) {
             text.push(format!(
                 "reductions that add ({})",
-                words(InstrKind::Reduce)
+                self.orders(InstrKind::Reduce)
             ));
         }
-        let named = |name| self.letters.iter().any(|l| l.name == name);
-        for OtherName { noun, .. } in OTHERS.iter().filter(|other| named(other.name)) {
+        for OtherName { noun, .. } in OTHERS.iter().filter(|other| self.has_name(other.name)) {
             text.push(format!(
                 "stores and loads by {noun}, and the proxy fence of {noun}"
             ));
@@ -502,18 +510,17 @@ impl Alphabet {
         if self.has(InstrKind::PlainRead) {
             text.push("plain stores and loads of further locations".to_owned());
         }
-        let tied = |kind| self.letters.iter().any(|l| l.tied && l.kind == kind);
-        if tied(InstrKind::Write) {
+        if self.has_tied(InstrKind::Write) {
             text.push("stores of values that depend on all earlier reads of the thread".to_owned());
         }
-        if tied(InstrKind::Read) {
+        if self.has_tied(InstrKind::Read) {
             text.push(
                 "branches that end a thread unless an atomic read has the value of the outcome"
                     .to_owned(),
             );
         }
         if self.has(InstrKind::Barrier) {
-            let before = if tied(InstrKind::Read) {
+            let before = if self.has_tied(InstrKind::Read) {
                 ", no branch before it"
             } else {
                 ""
@@ -523,7 +530,7 @@ impl Alphabet {
                 row.noun(Scope::Cta)
             ));
         }
-        if OTHERS.iter().any(|other| named(other.name)) {
+        if OTHERS.iter().any(|other| self.has_name(other.name)) {
             text.push("no fence next to another".to_owned());
         }
         let mut scopes: Vec<String> = Vec::new();
@@ -773,13 +780,37 @@ impl Alphabet {
     }
 }
 
+/// The scopes of the letters; if the dialect has none, the letters are without one.
+fn scopes(dialect: Dialect, further: &[Further]) -> Vec<Option<Scope>> {
+    let mut scopes = vec![Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
+    scopes.retain(|scope| match scope {
+        Scope::Cluster => Further::Cluster.is_in(further, dialect),
+        Scope::Sys => Further::System.is_in(further, dialect),
+        _ => has_scope(dialect.row(), *scope),
+    });
+    match scopes.is_empty() {
+        true => vec![None],
+        false => scopes.into_iter().map(Some).collect(),
+    }
+}
+
+/// Whether threads that share a group of a level share all wider groups, too.
+fn is_within(places: &[Place], level: Scope, above: &[Scope]) -> bool {
+    (0..places.len()).all(|i| {
+        let p = &places[i];
+        let first = places[..i]
+            .iter()
+            .find(|q| q.group(level) == p.group(level));
+        first.is_none_or(|q| above.iter().all(|wider| q.group(*wider) == p.group(*wider)))
+    })
+}
+
 /// The levels at which placements differ, widest first.
 fn levels(dialect: Dialect, further: &[Further]) -> Vec<Scope> {
     let row = dialect.row();
-    let asked = |what| further.contains(&what) && what.lacks(dialect).is_none();
     let levels = [
-        (Scope::Gpu, asked(Further::System)),
-        (Scope::Cluster, asked(Further::Cluster)),
+        (Scope::Gpu, Further::System.is_in(further, dialect)),
+        (Scope::Cluster, Further::Cluster.is_in(further, dialect)),
         (
             Scope::Cta,
             row.levels.iter().any(|level| level.scope == Scope::Cta),
@@ -797,8 +828,11 @@ fn meets(shape: &ProgramShape, places: &[Place]) -> bool {
     fn comes(slots: &[ShapeSlot]) -> bool {
         slots.iter().any(|slot| slot.kind == InstrKind::Barrier)
     }
-    let threads = || shape.threads.iter().zip(places);
-    threads().all(|(a, p)| threads().all(|(b, q)| !p.same(q, Scope::Cta) || comes(a) == comes(b)))
+    let threads: Vec<_> = shape.threads.iter().zip(places).collect();
+    threads.iter().all(|(a, p)| {
+        let mut group = threads.iter().filter(|(_, q)| p.same(q, Scope::Cta));
+        group.all(|(b, _)| comes(a) == comes(b))
+    })
 }
 
 /// The order of a failing compare-exchange: its success order adds nothing to it.
@@ -821,19 +855,21 @@ fn bare(word: &str) -> &str {
 pub fn values(shape: &ProgramShape) -> Vec<usize> {
     let adds = shape.has(InstrKind::Reduce);
     let mut written = [0; LOCATIONS.len()];
-    let value = |(_, slot): (usize, ShapeSlot)| match slot.location {
-        Some(l) if slot.kind.writes() => {
-            written[usize::from(l)] += 1;
-            let number = written[usize::from(l)];
-            if adds {
-                1 << ((number - 1) % 8)
-            } else {
-                number
-            }
-        }
-        _ => 0,
-    };
-    shape.slots().map(value).collect()
+    let mut values = Vec::new();
+    for (_, slot) in shape.slots() {
+        let Some(l) = slot.location.filter(|_| slot.kind.writes()) else {
+            values.push(0);
+            continue;
+        };
+        written[usize::from(l)] += 1;
+        let number = written[usize::from(l)];
+        values.push(if adds {
+            1 << ((number - 1) % 8)
+        } else {
+            number
+        });
+    }
+    values
 }
 
 /// The partitions of `count` threads, as group numbers in order of first use; those with most

@@ -227,17 +227,16 @@ fn met(facts: &Facts<'_>, execution: &Execution, events: &[usize]) -> Option<Str
             sk.program.thread(sk.events[e].thread?).code[sk.events[e].instr].span,
         ))
     };
-    let of_object = |&e: &usize| {
-        let read = &sk.events[e];
-        read.is_read()
-            && read.tags.has(Tag::Mbarrier)
-            && execution.executed.has(e)
-            && at(e) == at(misuse)
-    };
     let read = (0..misuse)
         .rev()
         .filter(|_| sk.events[misuse].tags.has(Tag::Misuse))
-        .find(of_object)?;
+        .find(|&e| {
+            let read = &sk.events[e];
+            read.is_read()
+                && read.tags.has(Tag::Mbarrier)
+                && execution.executed.has(e)
+                && at(e) == at(misuse)
+        })?;
     let cell = witness::cell(facts, execution, read)?;
     let value = Eval::new(sk, &execution.known()).value(read)?;
     Some(format!(

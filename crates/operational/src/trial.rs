@@ -252,11 +252,10 @@ fn check(facts: &Facts<'_>, execution: &Execution, outcome: &[i64]) -> Result<Re
     if !replayed.complete {
         return Err("a thread does not run to its end".into());
     }
-    let same = |(i, v): (usize, &i64)| {
+    if !replayed.state.iter().enumerate().all(|(i, v)| {
         let ty = facts.observable_ty(facts.observed[i]);
         ty.wrap(*v) == ty.wrap(outcome[i])
-    };
-    if !replayed.state.iter().enumerate().all(same) {
+    }) {
         return Err(format!(
             "it ends in {:?}, and the machine in {outcome:?}",
             replayed.state

@@ -144,7 +144,7 @@ impl Exec<'_> {
         let recording = std::mem::replace(&mut self.recording, false);
         self.outer.push(iteration);
         let (changing, back, exits) = loop {
-            fn symbol(exec: &mut Self, level: Level) -> Term {
+            fn symbol(exec: &mut Exec<'_>, level: Level) -> Term {
                 let range = range_of(Ty::WORD);
                 exec.terms
                     .fresh("value in a loop", level, Origin::Free, range)
@@ -339,7 +339,7 @@ impl Exec<'_> {
     /// 1`.
     fn cyclic(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Option<Term> {
         let k = shape.iteration;
-        fn constant(exec: &Self, t: Term) -> Option<i64> {
+        fn constant(exec: &Exec<'_>, t: Term) -> Option<i64> {
             exec.terms.constant(t).filter(|v| *v > 0)
         }
         // A conversion keeps a value that never leaves its type.
@@ -354,7 +354,7 @@ impl Exec<'_> {
             Node::Bin(BinOp::Add, ty, a, b) if is_it(exec, b) => Some((ty, constant(exec, a)?)),
             _ => None,
         };
-        fn is_zero(exec: &Self, t: Term) -> bool {
+        fn is_zero(exec: &Exec<'_>, t: Term) -> bool {
             exec.terms.constant(t) == Some(0)
         }
         let (ty, by, size) = match *self.terms.node(after) {

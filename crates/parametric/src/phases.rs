@@ -307,11 +307,10 @@ impl PhaseProof<'_> {
             .iter()
             .filter_map(|wait| Some((wait, self.seen(&own.op, wait)?)))
             .collect();
-        let of_own = |(wait, seen): &(&ParityWait, i64)| {
+        if mine.iter().any(|(wait, seen)| {
             let same = wait.op.object == own.op.object && *seen >= 0;
             same && self.is_same_object(&own.op, &wait.op)
-        };
-        if mine.iter().any(of_own) {
+        }) {
             return true;
         }
         mine.iter().any(|(wait, seen)| {

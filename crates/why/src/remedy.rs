@@ -211,11 +211,10 @@ fn changes_of_assembly(written: &LitmusTest) -> (Vec<Knob>, Vec<Knob>) {
             .filter_map(|k| k.writable(written))
             .collect()
     };
-    let is_plain = |knob: &Knob| {
+    let (weak, strong): (Vec<Knob>, Vec<Knob>) = up(knobs::orders).into_iter().partition(|knob| {
         knob.instr(program)
             .is_some_and(|instr| strength::is_plain(&instr.op))
-    };
-    let (weak, strong): (Vec<Knob>, Vec<Knob>) = up(knobs::orders).into_iter().partition(is_plain);
+    });
     let kinds = [
         up(knobs::scopes),
         strong,

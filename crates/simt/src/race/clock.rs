@@ -219,12 +219,11 @@ impl VectorClock {
             false if knows(&self.complete) => return true,
             _ => {}
         }
-        let fenced = |(fence, events): (&AsyncFence, &Vec<u32>)| {
+        self.fenced.iter().any(|(fence, events)| {
             knows(events)
                 && fence.reaches(code, first, next)
                 && code.is_in(loc, fence.memory, fence.thread)
-        };
-        self.fenced.iter().any(fenced) || next.is_async() && self.by_halves(code, loc, first, time)
+        }) || next.is_async() && self.by_halves(code, loc, first, time)
     }
 
     /// Whether a release half and an acquire half lie between an access and the next one, which is

@@ -231,7 +231,7 @@ fn add(
     let run = Arc::new(recorded.clone());
     for found in pairs {
         let sides = [side(code, &found.first), side(code, &found.second)];
-        let same = |r: &&mut Race| {
+        if let Some(race) = known.iter_mut().find(|r| {
             (&r.first.line, &r.first.text, &r.second.line, &r.second.text)
                 == (
                     &sides[0].line,
@@ -239,8 +239,7 @@ fn add(
                     &sides[1].line,
                     &sides[1].text,
                 )
-        };
-        if let Some(race) = known.iter_mut().find(same) {
+        }) {
             race.count += 1;
             let is_last = race.also.last().is_some_and(|last| Arc::ptr_eq(last, &run));
             if race.also.len() < MOST_RUNS && !is_last {

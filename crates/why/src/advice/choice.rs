@@ -97,8 +97,8 @@ impl Choice {
 
     /// Whether an option is no stronger than another one.
     pub(super) fn up_to(&self, a: usize, b: usize) -> bool {
-        let pairs = || self.stands[a].iter().zip(&self.stands[b]);
-        pairs().all(|(a, b)| a.up_to(b))
+        let mut pairs = self.stands[a].iter().zip(&self.stands[b]);
+        pairs.all(|(a, b)| a.up_to(b))
     }
 
     /// Its place in the text.
@@ -109,94 +109,24 @@ impl Choice {
     /// An option in words, with its line and threads.
     pub(super) fn says(&self, test: &LitmusTest, option: usize) -> (String, SourceLine, String) {
         let program = &test.program;
-        let text = &test.file.text;
-        let one = |spot: &Spot| instr(program, *spot);
         let mut own: Vec<Spot> = self.knob.spots().collect();
         own.sort_unstable();
         let threads = threads(program, own);
-        let whole = |splices: &[Splice], span: Span| {
-            let (mut new, mut at) = (String::new(), span.start as usize);
-            for splice in splices {
-                new += &text[at..splice.span.start as usize];
-                new += &splice.text;
-                at = splice.span.end as usize;
-            }
-            diag::one_line(&(new + &text[at..(span.end as usize).max(at)]))
-        };
-        // An absent fence.
         if let Some(put_in) = self.splices().find(|s| s.span.range().is_empty()) {
-            let at = put_in.span.start;
-            let behind = |spot: &&Spot| one(spot).span.start >= at && one(spot).op.is_visible();
-            let all: Vec<Spot> = spots(program)
-                .filter(|spot| self.knob.spots().any(|own| own.0 == spot.0))
-                .collect();
-            let next = all
-                .iter()
-                .filter(behind)
-                .min_by_key(|spot| one(spot).span.start);
-            let (line, before) = next.map_or((0.into(), ""), |spot| {
-                (one(spot).line.clone(), one(spot).text.as_str())
-            });
-            let fence = self
-                .knob
-                .splices(option)
-                .first()
-                .map_or("", |s| s.text.trim().trim_end_matches(';').trim());
-            let fence = if fence.is_empty() {
-                "no fence".to_owned()
-            } else {
-                format!("`{fence}`")
-            };
-            return (format!("{fence} before `{before}`"), line, threads);
+            let (says, line) = self.absent_fence(program, option, put_in.span.start);
+            return (says, line, threads);
         }
         let Some(first) = self.knob.instr(program) else {
             return (String::new(), 0.into(), threads);
         };
-        let span = self
-            .splices()
-            .fold(first.span, |all, splice| all.to(splice.span));
-        // A change of several lines, such as a scope in a declaration, is named line by line.
-        let mut pieces = vec![span];
-        if text[span.range()].contains('\n') {
-            let line = |at: Span| {
-                let start = text[..at.start as usize].rfind('\n').map_or(0, |n| n + 1);
-                let end = text[at.end as usize..]
-                    .find('\n')
-                    .map_or(text.len(), |n| at.end as usize + n);
-                Span::new(start, end)
-            };
-            pieces = self
-                .splices()
-                .map(|splice| line(splice.span))
-                .chain([line(first.span)])
-                .collect();
-            pieces.sort_unstable();
-            pieces.dedup();
-        }
-        let said = |option: usize, piece: &Span| {
-            let within =
-                |splice: &&Splice| piece.start <= splice.span.start && splice.span.end <= piece.end;
-            let splices = self.knob.splices(option).iter();
-            let splices: Vec<Splice> = splices.filter(within).cloned().collect();
-            whole(&splices, *piece)
-                .trim_end_matches(';')
-                .trim_end()
-                .to_owned()
-        };
+        let text = &test.file.text;
         let written = self.knob.written();
-        let is_changed = |piece: &&Span| said(option, piece) != said(written, piece);
-        let shown: Vec<&Span> = match option == written {
-            true => pieces.iter().collect(),
-            false => pieces.iter().filter(is_changed).collect(),
-        };
-        let all = |option: usize| {
-            let pieces = shown
-                .iter()
-                .map(|piece| said(option, piece))
-                .filter(|said| !said.is_empty());
-            pieces.collect::<Vec<_>>().join("` and `")
-        };
-        let (own, new) = (all(written), all(option));
+        let mut pieces = self.pieces(text, first.span);
+        if option != written {
+            pieces.retain(|p| self.shown(text, option, *p) != self.shown(text, written, *p));
+        }
+        let own = self.all_shown(text, written, &pieces);
+        let new = self.all_shown(text, option, &pieces);
         let says = match new.as_str() {
             _ if option == written => format!("`{own}`"),
             "" => format!("no `{own}`"),
@@ -204,6 +134,78 @@ impl Choice {
         };
         (says, first.line.clone(), threads)
     }
+
+    /// An option for an absent fence in words, with the line of the instruction behind it.
+    fn absent_fence(&self, program: &Program, option: usize, at: u32) -> (String, SourceLine) {
+        let next = spots(program)
+            .filter(|spot| self.knob.spots().any(|own| own.0 == spot.0))
+            .map(|spot| instr(program, spot))
+            .filter(|next| next.span.start >= at && next.op.is_visible())
+            .min_by_key(|next| next.span.start);
+        let (line, before) = next.map_or((0.into(), ""), |next| {
+            (next.line.clone(), next.text.as_str())
+        });
+        let fence = self
+            .knob
+            .splices(option)
+            .first()
+            .map_or("", |s| s.text.trim().trim_end_matches(';').trim());
+        let says = match fence {
+            "" => format!("no fence before `{before}`"),
+            fence => format!("`{fence}` before `{before}`"),
+        };
+        (says, line)
+    }
+
+    /// The parts of the text that show it. A change of several lines, such as a scope in a
+    /// declaration, is shown line by line.
+    fn pieces(&self, text: &str, first: Span) -> Vec<Span> {
+        let span = self
+            .splices()
+            .fold(first, |all, splice| all.to(splice.span));
+        if !text[span.range()].contains('\n') {
+            return vec![span];
+        }
+        let changed = self.splices().map(|splice| splice.span);
+        let mut pieces: Vec<Span> = changed.chain([first]).map(|at| lines(text, at)).collect();
+        pieces.sort_unstable();
+        pieces.dedup();
+        pieces
+    }
+
+    /// The text of an option in one part.
+    fn shown(&self, text: &str, option: usize, piece: Span) -> String {
+        let (mut new, mut at) = (String::new(), piece.start as usize);
+        for splice in self.knob.splices(option) {
+            if piece.start <= splice.span.start && splice.span.end <= piece.end {
+                new += &text[at..splice.span.start as usize];
+                new += &splice.text;
+                at = splice.span.end as usize;
+            }
+        }
+        new += &text[at..(piece.end as usize).max(at)];
+        let line = diag::one_line(&new);
+        line.trim_end_matches(';').trim_end().to_owned()
+    }
+
+    /// The text of an option in several parts.
+    fn all_shown(&self, text: &str, option: usize, pieces: &[Span]) -> String {
+        let mut all: Vec<String> = pieces
+            .iter()
+            .map(|piece| self.shown(text, option, *piece))
+            .collect();
+        all.retain(|piece| !piece.is_empty());
+        all.join("` and `")
+    }
+}
+
+/// The whole lines of a part of the text.
+fn lines(text: &str, at: Span) -> Span {
+    let start = text[..at.start as usize].rfind('\n').map_or(0, |n| n + 1);
+    let end = text[at.end as usize..]
+        .find('\n')
+        .map_or(text.len(), |n| at.end as usize + n);
+    Span::new(start, end)
 }
 
 /// The choices of tests that share their code, and the cost of everything that could be chosen, as
@@ -264,33 +266,30 @@ impl Choice {
 /// that holds it.
 fn scopes(tests: &[&LitmusTest]) -> Vec<Scope> {
     let row = tests.first().map(|test| test.program.dialect.row());
-    let groups = |scope: Scope| -> Vec<bool> {
-        let of = |test: &&LitmusTest| -> Vec<bool> {
-            let places: Vec<_> = test.program.threads.iter().map(|t| &t.place).collect();
-            let pairs = (0..places.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
-            pairs
-                .map(|(i, j)| places[i].same(places[j], scope))
-                .collect()
-        };
-        tests.iter().flat_map(of).collect()
-    };
-    let used = |scope: Scope| {
-        tests.iter().any(|test| {
-            test.program
-                .instrs()
-                .any(|i| strength::scope(&i.2.op) == Some(scope))
-        })
-    };
     let (mut kept, mut seen): (Vec<Scope>, Vec<Vec<bool>>) = (Vec::new(), Vec::new());
     for scope in row.map(|row| row.choices()).unwrap_or_default() {
-        let groups = groups(scope);
+        let groups = pairs_together(tests, scope);
         let new = scope >= Scope::Cta && !seen.contains(&groups);
-        if new || used(scope) {
+        let mut instrs = tests.iter().flat_map(|test| test.program.instrs());
+        if new || instrs.any(|i| strength::scope(&i.2.op) == Some(scope)) {
             kept.push(scope);
             seen.push(groups);
         }
     }
     kept
+}
+
+/// For each pair of threads of each test, whether they share a scope.
+fn pairs_together(tests: &[&LitmusTest], scope: Scope) -> Vec<bool> {
+    let mut together = Vec::new();
+    for test in tests {
+        let threads = &test.program.threads;
+        for (i, thread) in threads.iter().enumerate() {
+            let before = threads[..i].iter();
+            together.extend(before.map(|other| thread.place.same(&other.place, scope)));
+        }
+    }
+    together
 }
 
 /// Whether an instruction is in a loop: a later branch goes back to before it.
@@ -334,25 +333,26 @@ fn read(test: &LitmusTest, splices: &[Splice], changed: &[Spot], gone: bool) -> 
     let (new, put_in) = respelled(test, splices)?;
     let mut added = Vec::new();
     for t in new.program.thread_ids() {
-        let is_new = |i: &usize| {
-            let span = new.program.thread(t).code[*i].span;
-            put_in
-                .iter()
-                .any(|at| at.start <= span.start && span.end <= at.end)
-        };
-        let (there, kept): (Vec<usize>, Vec<usize>) =
-            (0..new.program.thread(t).code.len()).partition(is_new);
+        let (there, kept): (Vec<usize>, Vec<usize>) = (0..new.program.thread(t).code.len())
+            .partition(|i| {
+                let span = new.program.thread(t).code[*i].span;
+                put_in
+                    .iter()
+                    .any(|at| at.start <= span.start && span.end <= at.end)
+            });
         added.extend(there.into_iter().map(|i| (t, i)));
         let old = test.program.thread(t).code.iter().enumerate();
         let old: Vec<_> = old
             .filter(|(i, _)| !gone || !changed.contains(&(t, *i)))
             .collect();
-        let same = |(&(i, old), &new_at): (&(usize, &program::Instr), &usize)| {
-            let new = &new.program.thread(t).code[new_at].op;
-            !gone && changed.contains(&(t, i)) || body(&old.op) == body(new)
-        };
-        if old.len() != kept.len() || !old.iter().zip(&kept).all(same) {
+        if old.len() != kept.len() {
             return None;
+        }
+        for ((i, old), new_at) in old.into_iter().zip(kept) {
+            let may_differ = !gone && changed.contains(&(t, i));
+            if !may_differ && body(&old.op) != body(&new.program.thread(t).code[new_at].op) {
+                return None;
+            }
         }
     }
     Some(Read {
@@ -402,15 +402,14 @@ fn without(
     texts: impl IntoIterator<Item = Span>,
     at: &[Spot],
 ) -> Option<(Vec<Splice>, Vec<Stand>, u64)> {
-    let taken_out = |span: Span| {
+    texts.into_iter().find_map(|span| {
         let splices = vec![Splice {
             span,
             text: String::new(),
         }];
         read(test, &splices, at, true)?;
         Some((splices, vec![Stand::ABSENT; at.len()], 0))
-    };
-    texts.into_iter().find_map(taken_out)
+    })
 }
 
 /// An absent fence: none, or one of some texts. A fence that is a choice already gets none beside
@@ -434,22 +433,10 @@ fn put_in(
         let fences = added
             .iter()
             .all(|spot| instr(&program, *spot).op.is_fence());
-        let beside = |spot: &Spot| {
-            let code = &program.thread(spot.0).code;
-            let before = (0..spot.1).rev().find(|i| code[*i].op.is_visible());
-            let after = (spot.1 + 1..code.len()).find(|i| code[*i].op.is_visible());
-            let old = |i: usize| {
-                i - added
-                    .iter()
-                    .filter(|new| new.0 == spot.0 && new.1 < i)
-                    .count()
-            };
-            let stands = |next: Option<usize>| {
-                next.is_some_and(|i| !code[i].op.is_fence() || !chosen.contains(&(spot.0, old(i))))
-            };
-            !stands(before) || !stands(after)
-        };
-        if !fences || added.iter().any(beside) || !(at.is_empty() || at == added) {
+        let put_between = added
+            .iter()
+            .all(|spot| is_put_between(&program, *spot, &added, chosen));
+        if !fences || !put_between || !(at.is_empty() || at == added) {
             continue;
         }
         let (stands, cost) = weighed(&program, &added, costs);
@@ -459,6 +446,19 @@ fn put_in(
     let none = (Vec::new(), vec![Stand::ABSENT; at.len()], 0);
     options.insert(0, none);
     Choice::new(at, options)
+}
+
+/// Whether a new fence has an instruction on each side that is no fence with a choice already.
+fn is_put_between(program: &Program, spot: Spot, added: &[Spot], chosen: &[Spot]) -> bool {
+    let code = &program.thread(spot.0).code;
+    let before = (0..spot.1).rev().find(|i| code[*i].op.is_visible());
+    let after = (spot.1 + 1..code.len()).find(|i| code[*i].op.is_visible());
+    [before, after].into_iter().all(|next| {
+        let Some(i) = next else { return false };
+        let new = added.iter().filter(|new| new.0 == spot.0 && new.1 < i);
+        let old = i - new.count();
+        !code[i].op.is_fence() || !chosen.contains(&(spot.0, old))
+    })
 }
 
 /// The choices of assembly, whose instructions are printed.
@@ -517,11 +517,13 @@ fn assembly(test: &LitmusTest, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
                     })
                     .collect();
                 let meant = edited(program, &edits);
-                let is_meant = |read: &Read| {
-                    at.iter()
-                        .all(|s| said(&instr(&read.program, *s).op) == said(&instr(&meant, *s).op))
+                let Some(read) = read(test, &texts, &at, false) else {
+                    continue;
                 };
-                if read(test, &texts, &at, false).filter(is_meant).is_some() {
+                if at
+                    .iter()
+                    .all(|s| said(&instr(&read.program, *s).op) == said(&instr(&meant, *s).op))
+                {
                     options.extend(option(test, texts, &at, costs));
                 }
             }
@@ -614,17 +616,11 @@ fn spelled(test: &LitmusTest, source: &Source<'_>, scopes: &[Scope], costs: &Cos
     for (at, words) in &together {
         let mut all: Vec<Vec<Splice>> = vec![Vec::new()];
         for texts in words {
-            let with = |some: &Vec<Splice>| {
-                let each = texts.iter().map(|splice| {
-                    some.iter()
-                        .cloned()
-                        .chain([splice.clone()])
-                        .collect::<Vec<_>>()
-                });
-                each.collect::<Vec<_>>()
-            };
-            let more: Vec<Vec<Splice>> = all.iter().flat_map(with).collect();
-            all.extend(more);
+            for some in 0..all.len() {
+                for splice in texts {
+                    all.push([all[some].as_slice(), std::slice::from_ref(splice)].concat());
+                }
+            }
         }
         let mut options: Vec<_> = all
             .into_iter()
@@ -652,11 +648,11 @@ fn spelled(test: &LitmusTest, source: &Source<'_>, scopes: &[Scope], costs: &Cos
         let Some(choice) = put_in(test, span, texts, &chosen, costs) else {
             continue;
         };
-        let place = |spot: Spot| {
-            let code = program.thread(spot.0).code.iter().take(spot.1);
-            (spot.0, code.filter(|i| i.op.is_visible()).count())
-        };
-        let place: Vec<_> = choice.knob.spots().map(place).collect();
+        let mut place = Vec::new();
+        for (thread, at) in choice.knob.spots() {
+            let code = program.thread(thread).code.iter().take(at);
+            place.push((thread, code.filter(|i| i.op.is_visible()).count()));
+        }
         if !between.contains(&place) {
             between.push(place);
             choices.push(choice);

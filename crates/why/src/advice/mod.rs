@@ -557,16 +557,15 @@ fn mended(
     left: Option<Duration>,
     cost: u64,
 ) -> Option<(Solution, usize)> {
-    let of_races = |one: &&TestGoals<'_>| {
-        one.goals
-            .iter()
-            .any(|goal| matches!(goal, Ask::Race | Ask::Undefined))
-    };
     by_test
         .iter()
         .copied()
         .flatten()
-        .filter(of_races)
+        .filter(|one| {
+            one.goals
+                .iter()
+                .any(|goal| matches!(goal, Ask::Race | Ask::Undefined))
+        })
         .find_map(|one| {
             let judged = SearchSetup::judged(one.test, one).ok()?;
             let session = how.session(&judged, one, left);

@@ -159,11 +159,9 @@ impl DifferenceRule {
             knobs.sort_by_key(|knob| knob.sites[0]);
             knobs
         });
-        let concerned = |knob: &Knob| knob.instr(program).is_none_or(|i| (self.of)(&i.op));
-        let turned = |knob: Knob| if up { knob.up() } else { knob.down() };
         knobs
-            .filter(concerned)
-            .filter_map(turned)
+            .filter(|knob| knob.instr(program).is_none_or(|i| (self.of)(&i.op)))
+            .filter_map(|knob| if up { knob.up() } else { knob.down() })
             .filter_map(|knob| Some((self, knob.only(self.to)?)))
             .collect()
     }
@@ -306,11 +304,8 @@ impl Difference<'_> {
         let ways = [&WEAKER[1], &WEAKER[0]]
             .into_iter()
             .flat_map(|rule| [(rule, false), (rule, true)]);
-        let least = |(rule, no): (&'static DifferenceRule, bool)| {
-            self.least(rule.knobs(self.program(), false), no)
-        };
         ways.into_iter()
-            .find_map(least)
+            .find_map(|(rule, no)| self.least(rule.knobs(self.program(), false), no))
             .map(|knobs| self.places(&knobs))
             .unwrap_or_default()
     }

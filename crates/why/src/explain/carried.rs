@@ -76,13 +76,12 @@ pub(crate) fn reordered(
         let must = replay::declared(facts, execution, covering);
         let within = replay::declared(facts, execution, free.within);
         let order = &execution.free[f];
-        let in_order = |x: &usize| {
+        for x in execution.executed.iter().filter(|x| {
             execution
                 .executed
                 .iter()
                 .any(|y| order.has(*x, y) || order.has(y, *x))
-        };
-        for x in execution.executed.iter().filter(in_order) {
+        }) {
             let mut without = execution.clone();
             let rest = order.iter().filter(|(i, j)| *i != x && *j != x);
             without.free[f] = Rel::from_pairs(facts.sk.len(), rest);

@@ -322,7 +322,7 @@ impl TableBuilder {
     pub(super) fn seq_all(&mut self, factors: &[NodeId]) -> NodeId {
         let mut joined: Vec<NodeId> = Vec::new();
         for &factor in factors {
-            fn identity(b: &Self, id: NodeId) -> bool {
+            fn identity(b: &TableBuilder, id: NodeId) -> bool {
                 matches!(b.op(id), Some(NodeOp::IdentityOn(_)))
             }
             match joined.last_mut() {

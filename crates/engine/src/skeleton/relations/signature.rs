@@ -471,11 +471,10 @@ fn sets() -> Vec<BaseRow> {
     }
     rows.extend(TAGS.iter().map(tag));
     rows.extend(SCOPE_ROWS.iter().flat_map(|row| {
-        let of_scope = move |name| {
+        row.sets.iter().copied().map(move |name| {
             let build = events(move |_, e| e.scope == Some(row.scope));
             set(name, "operations of this scope", build)
-        };
-        row.sets.iter().copied().map(of_scope)
+        })
     }));
     // Tags of other dialects are sets without members. A dialect with such events lists the tag in
     // `TAGS`.

@@ -274,8 +274,7 @@ impl<'a> Splitter<'a> {
                 names.extend(rest.map(|i| self.word(i).to_owned()));
             } else if let Some(name) = named {
                 names.push(self.word(name).to_owned());
-                let is_kernel = |i: usize| KERNEL_WORDS.contains(&self.word(i));
-                if (head.start..name).any(is_kernel) {
+                if (head.start..name).any(|i| KERNEL_WORDS.contains(&self.word(i))) {
                     kernel = Some(self.all[name].clone());
                 }
             }

@@ -165,15 +165,14 @@ impl<'a> HostCode<'a> {
 
     /// The variables of the file that are the host's, as far as they can be read.
     pub(super) fn variables(&self) -> Vec<Vec<HostDeclared>> {
-        let own = |item: &&Item| {
-            let text = &self.text.as_str()[item.range.clone()];
-            !OF_DEVICE.iter().any(|word| text.contains(word))
-        };
         let all = self
             .items
             .iter()
             .filter(|item| item.kernel.is_none() && !item.is_function)
-            .filter(own);
+            .filter(|item| {
+                let text = &self.text.as_str()[item.range.clone()];
+                !OF_DEVICE.iter().any(|word| text.contains(word))
+            });
         all.filter_map(|item| {
             let mut parser = self.parser(item.range.clone()).ok()?;
             match parser.declares() {

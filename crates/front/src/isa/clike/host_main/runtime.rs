@@ -575,7 +575,7 @@ impl Machine<'_> {
 
     /// The name of a kernel with these arguments in the program that remains.
     pub(super) fn kernel_name(&mut self, mut of: KernelUse) -> String {
-        let same = |k: &&KernelUse| {
+        match self.state.kernels.iter().find(|k| {
             (k.kernel, &k.instance, &k.arguments, k.shared, k.cooperative)
                 == (
                     of.kernel,
@@ -584,8 +584,7 @@ impl Machine<'_> {
                     of.shared,
                     of.cooperative,
                 )
-        };
-        match self.state.kernels.iter().find(same) {
+        }) {
             Some(known) => known.name.clone(),
             None => {
                 let name = self.code.kernels[of.kernel].clone();
