@@ -221,19 +221,16 @@ impl Judge {
             }
         }
         let events = &self.events;
-        let pair = |i: usize, j: usize| {
-            let (a, b) = (&events[i], &events[j]);
-            let (first, second) = (NumberedEvent::new(i, a), NumberedEvent::new(j, b));
-            pairs.at(
-                a.ty.into(),
-                b.ty.into(),
-                standing(first, second, |x: u8, y: u8| {
-                    classes[usize::from(x)][usize::from(y)]
-                }),
-            )
-        };
         let mut numbers = [[0; MOST_EVENTS]; MOST_EVENTS];
-        (0..n).for_each(|i| (0..n).for_each(|j| numbers[i][j] = pair(i, j)));
+        for (i, a) in events.iter().enumerate() {
+            for (j, b) in events.iter().enumerate() {
+                let (first, second) = (NumberedEvent::new(i, a), NumberedEvent::new(j, b));
+                let standing = standing(first, second, |x: u8, y: u8| {
+                    classes[usize::from(x)][usize::from(y)]
+                });
+                numbers[i][j] = pairs.at(a.ty.into(), b.ty.into(), standing);
+            }
+        }
         let leaves = &self.leaves;
         self.flat.begin(n, |leaf, sort, rows| {
             let bits = &leaves[leaf.index()];
@@ -352,11 +349,13 @@ impl Judge {
         )
         .iter()
         .all(|cut| {
-            let letter = |(at, &slot): (usize, &usize)| match failing(slot) {
-                Some(failing) if cut.branches.contains(&(at, false)) => failing,
-                _ => letters[slot],
-            };
-            let letters: Vec<usize> = cut.kept.iter().enumerate().map(letter).collect();
+            let kept = cut.kept.iter().enumerate();
+            let letters: Vec<usize> = kept
+                .map(|(at, &slot)| match failing(slot) {
+                    Some(failing) if cut.branches.contains(&(at, false)) => failing,
+                    _ => letters[slot],
+                })
+                .collect();
             if !self.load(&cut.shape, places, &letters) {
                 return false;
             }

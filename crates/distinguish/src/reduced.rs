@@ -240,13 +240,12 @@ pub fn reduced(
             let most = reducer.everything(node.kind);
             new[i] = Some(reducer.push(op, node.kind, NodeBound { most, exact: false }));
         }
-        let of = |ids: &[NodeId]| ids.iter().map(|id| operand(&new, *id)).collect();
         let old = &model.groups[g];
         let range = start..reducer.nodes.len() as u32;
         groups.push(FixGroup {
             names: old.names.clone(),
-            vars: of(&old.vars),
-            bodies: of(&old.bodies),
+            vars: old.vars.iter().map(|id| operand(&new, *id)).collect(),
+            bodies: old.bodies.iter().map(|id| operand(&new, *id)).collect(),
             range,
         });
     }
@@ -376,68 +375,93 @@ impl Reducer<'_> {
         id
     }
 
+    /// The types of pairs or events that a node may have.
+    fn most(&self, id: NodeId) -> &TypeSet {
+        &self.bounds[id.index()].most
+    }
+
+    /// Whether a node has all that it may have.
+    fn is_exact(&self, id: NodeId) -> bool {
+        self.bounds[id.index()].exact
+    }
+
+    /// The bound of a node that combines two others type by type.
+    fn pointwise(&self, a: NodeId, b: NodeId, op: fn(u32, u32) -> u32) -> (TypeSet, bool) {
+        let most = self.most(a).with(self.most(b), op);
+        (most, self.is_exact(a) && self.is_exact(b))
+    }
+
+    /// Whether a node surely has all that another one may have.
+    fn is_within(&self, a: NodeId, b: NodeId) -> bool {
+        self.is_exact(b) && self.most(a).is_in(self.most(b))
+    }
+
+    /// Whether a node is an identity on all events at which the other operand begins or ends.
+    fn is_neutral(&self, id: NodeId, others: &TypeSet) -> bool {
+        let most = self.most(id);
+        let types = self.pairs.types_of(most, false);
+        self.is_exact(id) && *most == self.pairs.identity(&types) && others.is_in(&types)
+    }
+
     /// Builds a node from reduced operands.
     fn node(&mut self, op: NodeOp, kind: Kind) -> NodeId {
         let pairs = self.pairs;
-        let bound = |id: NodeId| &self.bounds[id.index()];
-        let of = |id: NodeId| &bound(id).most;
-        let pointwise = |a: NodeId, b: NodeId, op: fn(u32, u32) -> u32| {
-            (of(a).with(of(b), op), bound(a).exact && bound(b).exact)
-        };
         let (most, exact) = match op {
             NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) => {
                 unreachable!("leaves are made elsewhere")
             }
             NodeOp::Empty => (TypeSet(vec![0; self.everything(kind).0.len()]), true),
             NodeOp::Universe => (self.everything(kind), true),
-            NodeOp::IdentityOn(a) => (pairs.identity(of(a)), bound(a).exact),
+            NodeOp::IdentityOn(a) => (pairs.identity(self.most(a)), self.is_exact(a)),
             NodeOp::Product(a, b) => (
-                pairs.between(of(a), of(b)),
-                bound(a).exact && bound(b).exact,
+                pairs.between(self.most(a), self.most(b)),
+                self.is_exact(a) && self.is_exact(b),
             ),
-            NodeOp::Union(a, b) => pointwise(a, b, |a, b| a | b),
-            NodeOp::Inter(a, b) => pointwise(a, b, |a, b| a & b),
-            NodeOp::Diff(a, b) if bound(b).exact => pointwise(a, b, |a, b| a & !b),
-            NodeOp::Diff(a, _) => (of(a).clone(), false),
+            NodeOp::Union(a, b) => self.pointwise(a, b, |a, b| a | b),
+            NodeOp::Inter(a, b) => self.pointwise(a, b, |a, b| a & b),
+            NodeOp::Diff(a, b) if self.is_exact(b) => self.pointwise(a, b, |a, b| a & !b),
+            NodeOp::Diff(a, _) => (self.most(a).clone(), false),
             NodeOp::Seq(a, b) => {
                 let meet = pairs
-                    .types_of(of(a), true)
-                    .meets(&pairs.types_of(of(b), false));
-                let all =
-                    pairs.between(&pairs.types_of(of(a), false), &pairs.types_of(of(b), true));
+                    .types_of(self.most(a), true)
+                    .meets(&pairs.types_of(self.most(b), false));
+                let all = pairs.between(
+                    &pairs.types_of(self.most(a), false),
+                    &pairs.types_of(self.most(b), true),
+                );
                 if meet {
                     (all, false)
                 } else {
                     (TypeSet(vec![0; all.0.len()]), true)
                 }
             }
-            NodeOp::Inverse(a) => (pairs.turned(of(a)), bound(a).exact),
+            NodeOp::Inverse(a) => (pairs.turned(self.most(a)), self.is_exact(a)),
             NodeOp::Plus(a) => (
-                pairs.between(&pairs.types_of(of(a), false), &pairs.types_of(of(a), true)),
+                pairs.between(
+                    &pairs.types_of(self.most(a), false),
+                    &pairs.types_of(self.most(a), true),
+                ),
                 false,
             ),
-            NodeOp::Domain(a) => (pairs.types_of(of(a), false), false),
-            NodeOp::Range(a) => (pairs.types_of(of(a), true), false),
+            NodeOp::Domain(a) => (pairs.types_of(self.most(a), false), false),
+            NodeOp::Range(a) => (pairs.types_of(self.most(a), true), false),
         };
         if exact || most.is_empty() {
             return self.leaf(most, kind);
         }
         // Removes operands without effect.
-        let within = |a: NodeId, b: NodeId| bound(b).exact && of(a).is_in(of(b));
-        let is_empty = |id: NodeId| of(id).is_empty();
-        // An identity on all events at which the other operand begins or ends.
-        let neutral = |id: NodeId, others: TypeSet| {
-            let types = pairs.types_of(of(id), false);
-            bound(id).exact && *of(id) == pairs.identity(&types) && others.is_in(&types)
-        };
         let kept = match op {
-            NodeOp::Union(a, b) if a == b || is_empty(b) || within(b, a) => Some(a),
-            NodeOp::Union(a, b) if is_empty(a) || within(a, b) => Some(b),
-            NodeOp::Inter(a, b) if a == b || within(a, b) => Some(a),
-            NodeOp::Inter(a, b) if within(b, a) => Some(b),
-            NodeOp::Diff(a, b) if !of(a).meets(of(b)) => Some(a),
-            NodeOp::Seq(a, b) if neutral(b, pairs.types_of(of(a), true)) => Some(a),
-            NodeOp::Seq(a, b) if neutral(a, pairs.types_of(of(b), false)) => Some(b),
+            NodeOp::Union(a, b) if a == b || self.most(b).is_empty() || self.is_within(b, a) => {
+                Some(a)
+            }
+            NodeOp::Union(a, b) if self.most(a).is_empty() || self.is_within(a, b) => Some(b),
+            NodeOp::Inter(a, b) if a == b || self.is_within(a, b) => Some(a),
+            NodeOp::Inter(a, b) if self.is_within(b, a) => Some(b),
+            NodeOp::Diff(a, b) if !self.most(a).meets(self.most(b)) => Some(a),
+            NodeOp::Seq(a, b) if self.is_neutral(b, &pairs.types_of(self.most(a), true)) => Some(a),
+            NodeOp::Seq(a, b) if self.is_neutral(a, &pairs.types_of(self.most(b), false)) => {
+                Some(b)
+            }
             _ => None,
         };
         if let Some(kept) = kept {

@@ -691,19 +691,20 @@ fn classes(
     shape: &ProgramShape,
     compared: LetterOrder,
 ) -> Vec<Vec<Vec<usize>>> {
-    let above = |low: usize, l: usize| compared.has(alphabet, low, l, true);
-    alphabet
-        .fitting(shape)
-        .into_iter()
-        .map(|fitting| {
-            let least = fitting
-                .iter()
-                .filter(|&&low| !fitting.iter().any(|&l| l != low && above(l, low)));
-            least
-                .map(|&low| fitting.iter().copied().filter(|&l| above(low, l)).collect())
-                .collect()
-        })
-        .collect()
+    let mut all = Vec::new();
+    for fitting in alphabet.fitting(shape) {
+        let mut classes = Vec::new();
+        for &low in &fitting {
+            let mut others = fitting.iter().filter(|&&l| l != low);
+            if !others.any(|&l| compared.has(alphabet, l, low, true)) {
+                let mut class = fitting.clone();
+                class.retain(|&l| compared.has(alphabet, low, l, true));
+                classes.push(class);
+            }
+        }
+        all.push(classes);
+    }
+    all
 }
 
 /// A judge's answer about an outcome of the loaded program.
@@ -729,18 +730,13 @@ fn probes() -> [(ProgramShape, ShapeOutcome); 3] {
         sources: vec![None, None, Some(1), None],
         last: vec![0, 1],
     };
-    let buffering = |fences: bool| {
-        let thread = |a, b| {
-            let mut slots = vec![slot(w, a), slot(r, b)];
-            if fences {
-                slots.insert(1, fence);
-            }
-            slots
-        };
-        ProgramShape {
-            threads: vec![thread(0, 1), thread(1, 0)],
-        }
+    let buffering = ProgramShape {
+        threads: vec![vec![slot(w, 0), slot(r, 1)], vec![slot(w, 1), slot(r, 0)]],
     };
+    let mut fenced = buffering.clone();
+    for thread in &mut fenced.threads {
+        thread.insert(1, fence);
+    }
     fn buffered(n: u8) -> ShapeOutcome {
         ShapeOutcome {
             sources: vec![None; usize::from(n) * 2],
@@ -749,8 +745,8 @@ fn probes() -> [(ProgramShape, ShapeOutcome); 3] {
     }
     [
         (passing, passed),
-        (buffering(false), buffered(2)),
-        (buffering(true), buffered(3)),
+        (buffering, buffered(2)),
+        (fenced, buffered(3)),
     ]
 }
 

@@ -61,16 +61,13 @@ pub(crate) fn source(
     } else {
         last + 1
     };
-    fn none() -> Cell<u32> {
-        Cell::new(0)
-    }
     let language = Ptx {
         shape,
         seats,
-        words: none(),
-        halves: none(),
-        longs: none(),
-        truths: none(),
+        words: Cell::new(0),
+        halves: Cell::new(0),
+        longs: Cell::new(0),
+        truths: Cell::new(0),
     };
     let instances = body(test, shape, &language)?;
     let (version, target) = least(&instances);
@@ -113,53 +110,63 @@ fn seats(
     shape: &KernelShape,
     warps: WarpFill,
 ) -> Result<Vec<Vec<usize>>, String> {
-    let of_group = |group: &Vec<ThreadId>| {
-        let place = |t: ThreadId| &test.program.thread(t).place;
-        let mut all: Vec<Vec<ThreadId>> = Vec::new();
-        for &t in group {
-            match all
-                .iter_mut()
-                .find(|warp| place(warp[0]).same(place(t), Scope::Warp))
-            {
-                Some(warp) => warp.push(t),
-                None => all.push(vec![t]),
-            }
-        }
-        if all.iter().any(|warp| warp.len() > WARP) {
-            return Err(unbuilt("a warp of more threads than it has lanes"));
-        }
-        fn of_warp(op: &Op) -> bool {
-            match op {
-                Op::Barrier(barrier) => barrier.domain == Scope::Warp,
-                op => matches!(op, Op::Give { .. }),
-            }
-        }
-        if warps == WarpFill::Bare
-            && all.len() > 1
-            && group
-                .iter()
-                .flat_map(|t| test.program.thread(*t).code.iter())
-                .any(|instr| of_warp(&instr.op))
+    let mut seats = Vec::new();
+    for group in &shape.groups {
+        seats.push(seats_of_group(test, group, warps)?);
+    }
+    Ok(seats)
+}
+
+/// The seat of each thread of a group.
+fn seats_of_group(
+    test: &LitmusTest,
+    group: &[ThreadId],
+    warps: WarpFill,
+) -> Result<Vec<usize>, String> {
+    let place = |t: ThreadId| &test.program.thread(t).place;
+    let mut all: Vec<Vec<ThreadId>> = Vec::new();
+    for &t in group {
+        match all
+            .iter_mut()
+            .find(|warp| place(warp[0]).same(place(t), Scope::Warp))
         {
-            return Err(unbuilt(
-                "operations of whole warps, of which it has several",
-            ));
+            Some(warp) => warp.push(t),
+            None => all.push(vec![t]),
         }
-        let mut seat_of = BTreeMap::new();
-        let mut next = 0;
-        for warp in all {
-            warp.iter()
-                .enumerate()
-                .for_each(|(lane, t)| _ = seat_of.insert(*t, next + lane));
-            next += if warps == WarpFill::Whole {
-                WARP
-            } else {
-                warp.len()
-            };
+    }
+    if all.iter().any(|warp| warp.len() > WARP) {
+        return Err(unbuilt("a warp of more threads than it has lanes"));
+    }
+    fn of_warp(op: &Op) -> bool {
+        match op {
+            Op::Barrier(barrier) => barrier.domain == Scope::Warp,
+            op => matches!(op, Op::Give { .. }),
         }
-        Ok(group.iter().map(|t| seat_of[t]).collect())
-    };
-    shape.groups.iter().map(of_group).collect()
+    }
+    if warps == WarpFill::Bare
+        && all.len() > 1
+        && group
+            .iter()
+            .flat_map(|t| test.program.thread(*t).code.iter())
+            .any(|instr| of_warp(&instr.op))
+    {
+        return Err(unbuilt(
+            "operations of whole warps, of which it has several",
+        ));
+    }
+    let mut seat_of = BTreeMap::new();
+    let mut next = 0;
+    for warp in all {
+        warp.iter()
+            .enumerate()
+            .for_each(|(lane, t)| _ = seat_of.insert(*t, next + lane));
+        next += if warps == WarpFill::Whole {
+            WARP
+        } else {
+            warp.len()
+        };
+    }
+    Ok(group.iter().map(|t| seat_of[t]).collect())
 }
 
 /// The requirements of instructions: words in their opcode, the version of the ISA, the

@@ -139,17 +139,6 @@ impl<'p> Around<'p> {
     /// thread.
     fn fences_at(&self, kinds: &[NewFence], first: bool) -> Vec<Knob> {
         let program = self.program;
-        // A fence before a thread's first access orders nothing, and none fits between the
-        // micro-ops of one instruction.
-        let begins = |&(t, at): &Spot| {
-            let (before, this) = (&program.thread(t).code[..at], instr(program, (t, at)));
-            let own = before
-                .iter()
-                .rev()
-                .take_while(|i| i.id == this.id)
-                .any(|i| i.op.is_visible());
-            !own && (first || before.iter().any(|i| i.op.is_visible()))
-        };
         let above: Vec<_> = kinds
             .iter()
             .map(|&fence| {
@@ -160,7 +149,13 @@ impl<'p> Around<'p> {
             })
             .collect();
         let mut sites = sites_of(program, &|i| i.op.is_access());
-        sites.retain(|spots| begins(&spots[0]));
+        // A fence before a thread's first access orders nothing, and none fits between the
+        // micro-ops of one instruction.
+        sites.retain(|spots| {
+            let (thread, at) = spots[0];
+            let before = &program.thread(thread).code[..at];
+            !is_inside(program, spots[0]) && (first || before.iter().any(|i| i.op.is_visible()))
+        });
         sites
             .iter()
             .map(|spots| Knob::new(at(spots), vec![], String::new(), above.clone()))
@@ -193,6 +188,15 @@ impl<'p> Around<'p> {
     }
 }
 
+/// Whether an instruction continues the visible micro-ops of one in front of it.
+fn is_inside(program: &Program, (thread, at): Spot) -> bool {
+    let code = &program.thread(thread).code;
+    let before = code[..at].iter().rev();
+    before
+        .take_while(|i| i.id == code[at].id)
+        .any(|i| i.op.is_visible())
+}
+
 /// The levels below the written one, its words, and the levels above it.
 pub(crate) type Levels = (Vec<(Change, String)>, String, Vec<(Change, String)>);
 
@@ -206,13 +210,10 @@ pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
         let own = strength::scope(&instr.op).filter(|_| {
             !instr.op.is_fence() || !(instr.op.has(Tag::MbarrierInit) || instr.op.has(Tag::Half))
         })?;
-        let words = || {
-            row.choices()
-                .into_iter()
-                .map(|s| (row.scope_word(s), s))
-                .collect()
-        };
-        let words: Vec<(String, Scope)> = around.family(instr).unwrap_or_else(words);
+        let words: Vec<(String, Scope)> = around.family(instr).unwrap_or_else(|| {
+            let choices = row.choices().into_iter();
+            choices.map(|s| (row.scope_word(s), s)).collect()
+        });
         let says = words
             .iter()
             .find(|word| word.1 == own)
@@ -264,9 +265,9 @@ pub fn strengths(around: &Around<'_>) -> Vec<Knob> {
 
 /// Proxies of PTX.
 pub fn proxies(around: &Around<'_>) -> Vec<Knob> {
-    let through = |op: &Op| around.row().proxies && has_proxy(op) && !op.has(Tag::Asynchronous);
     around.each(|i| {
-        through(&i.op).then(|| {
+        let through = around.row().proxies && has_proxy(&i.op) && !i.op.has(Tag::Asynchronous);
+        through.then(|| {
             (
                 vec![],
                 "its proxy".to_owned(),
@@ -290,9 +291,9 @@ pub fn names(around: &Around<'_>) -> Vec<Knob> {
 
 /// Flags of fences and barriers of OpenCL.
 pub fn flags(around: &Around<'_>) -> Vec<Knob> {
-    let lacks = |op: &Op| around.row().regions && strength::lacks_flags(op);
     around.each(|i| {
-        lacks(&i.op).then(|| {
+        let lacks = around.row().regions && strength::lacks_flags(&i.op);
+        lacks.then(|| {
             (
                 vec![],
                 "its flags".to_owned(),
@@ -411,19 +412,23 @@ pub fn proxy_fences_anywhere(around: &Around<'_>) -> Vec<Knob> {
 
 fn fences_of_proxies(around: &Around<'_>, first: bool) -> Vec<Knob> {
     let program = around.program;
-    let used = |proxy: Tag| match proxy {
+    let kinds = PROXIES
+        .into_iter()
+        .filter(|p| around.row().proxies && uses_proxy(program, *p));
+    kinds
+        .flat_map(|p| around.fences_at(&[NewFence::Proxy(p)], first))
+        .collect()
+}
+
+/// Whether a program has a second name of a location, or an access through a proxy.
+fn uses_proxy(program: &Program, proxy: Tag) -> bool {
+    match proxy {
         Tag::Alias => program
             .locations
             .iter()
             .any(|l| matches!(l.kind, LocationKind::Alias { .. })),
         _ => spots(program).any(|s| goes_through(&instr(program, s).op, proxy)),
-    };
-    let kinds = PROXIES
-        .into_iter()
-        .filter(|p| around.row().proxies && used(*p));
-    kinds
-        .flat_map(|p| around.fences_at(&[NewFence::Proxy(p)], first))
-        .collect()
+    }
 }
 
 /// Fences that order memory.
