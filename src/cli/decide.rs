@@ -571,11 +571,11 @@ fn is_cut_short() -> bool {
 /// The time of the engines for a question. Runs of the executor keep an eighth of the limit, unless
 /// the question is about outcomes.
 fn time_of(ask: &Ask, settings: &Settings) -> Option<Duration> {
-    let kept = |limit: Duration| match ask {
-        Ask::Race | Ask::Undefined | Ask::Misuse | Ask::Liveness(_) => limit / 8,
-        Ask::Reachability { .. } | Ask::Divergence | Ask::Lifetime => Duration::ZERO,
-    };
-    settings.limits.timeout.map(|limit| limit - kept(limit))
+    let limit = settings.limits.timeout?;
+    Some(match ask {
+        Ask::Race | Ask::Undefined | Ask::Misuse | Ask::Liveness(_) => limit - limit / 8,
+        Ask::Reachability { .. } | Ask::Divergence | Ask::Lifetime => limit,
+    })
 }
 
 /// Runs may still show a race, undefined behaviour or a hang of a program that is too large for the
@@ -813,10 +813,11 @@ fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> O
                 .map(|_| undecided(settings, Reason::NotInModel("data races".into())))
         }),
         _ => answer.or_else(|| {
-            let nothing = || undecided(settings, Reason::NotInModel("undefined behaviour".into()));
-            question
-                .expected
-                .map(|_| session.never_undefined().unwrap_or_else(nothing))
+            question.expected.map(|_| {
+                session.never_undefined().unwrap_or_else(|| {
+                    undecided(settings, Reason::NotInModel("undefined behaviour".into()))
+                })
+            })
         }),
     }
 }

@@ -46,8 +46,11 @@ pub(super) fn mistaken_reads(
     let Some(launch) = &unit.source.launch else {
         return reads.clone();
     };
-    let lists = |answer: &Answer| answer.verdict == Verdict::Racy || answer.engine != PARAMETRIC;
-    if earlier.iter().any(|line| lists(&line.answer)) {
+    if earlier
+        .iter()
+        .map(|line| &line.answer)
+        .any(|answer| answer.verdict == Verdict::Racy || answer.engine != PARAMETRIC)
+    {
         return Vec::new();
     }
     let pairs = answer.races.iter().flat_map(|races| &races.pairs);
@@ -60,11 +63,10 @@ pub(super) fn mistaken_reads(
         .chain(of_fault)
         .map(object_of)
         .collect();
-    let explained = |read: &&Unwritten| {
+    let mine = reads.iter().filter(|read| {
         let object = object_of(&read.memory);
-        launch.inputs.contains(&object) || racing.contains(&object)
-    };
-    let mine = reads.iter().filter(|read| !explained(read));
+        !launch.inputs.contains(&object) && !racing.contains(&object)
+    });
     let test = unit.source;
     let told = Told { unit, test, launch };
     mine.map(|read| {
@@ -264,20 +266,16 @@ impl Told<'_> {
             Some(place) => format!("`{kernel}`: {who} race on {place}"),
             None => format!("`{kernel}`: {who} race"),
         };
-        let said = |event: &FaultEvent| {
-            format!(
-                "{} {}{}",
-                self.thread(event),
-                self.does(event, pair),
-                turn(event, witness)
-            )
-        };
+        let [one, other] = [first, second].map(|event| {
+            let (thread, does) = (self.thread(event), self.does(event, pair));
+            format!("{thread} {does}{}", turn(event, witness))
+        });
         let span = self.span(first);
-        let d = Diagnostic::error("race", &self.test.file, span, message).label(said(first));
+        let d = Diagnostic::error("race", &self.test.file, span, message);
         let d = match self.span(second) {
             // One statement has both.
-            same if same == span => d.label(format!("{}; {}", said(first), said(second))),
-            other => d.also(other, said(second)),
+            same if same == span => d.label(format!("{one}; {other}")),
+            apart => d.label(one).also(apart, other),
         };
         match self.unit.test.program.dialect {
             Dialect::Ptx => d.warning(),

@@ -1,5 +1,7 @@
 //! Renders diagnostics as text in the style of rustc, plain or coloured.
 
+use std::ops::Range;
+
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::{Diagnostic, Severity, SourceFile, Span, harmless, visible};
@@ -40,7 +42,7 @@ pub fn render(diagnostic: &Diagnostic, style: TextStyle) -> String {
                 Some((diagnostic.span, &label)),
                 &marks,
             ));
-            let mut others: Vec<std::ops::Range<usize>> = Vec::new();
+            let mut others: Vec<Range<usize>> = Vec::new();
             for (span, _) in &marks {
                 let other = part(*span);
                 if other != first && !others.contains(&other) {
@@ -69,55 +71,49 @@ pub fn render(diagnostic: &Diagnostic, style: TextStyle) -> String {
     text
 }
 
+/// The beginning of a range inside a part of a text, in whole characters.
+fn within(source: &SourceFile, part: &Range<usize>, r: Range<usize>) -> Range<usize> {
+    let mut start = r.start.min(part.end);
+    let mut end = r.end.min(part.end).min(start + SHOWN);
+    while !source.text.is_char_boundary(start) {
+        start -= 1;
+    }
+    while !source.text.is_char_boundary(end) {
+        end += 1;
+    }
+    start..end.max(start)
+}
+
 /// The lines of one part of a source text with the marks in it.
 fn snippet<'a>(
     source: &'a SourceFile,
-    part: std::ops::Range<usize>,
+    part: Range<usize>,
     primary: Option<(Span, &'a String)>,
     marks: &'a [(Span, String)],
 ) -> Snippet<'a, Annotation<'a>> {
-    let whole = |r: std::ops::Range<usize>| {
-        let mut start = r.start.min(part.end);
-        let mut end = r.end.min(part.end).min(start + SHOWN);
-        while !source.text.is_char_boundary(start) {
-            start -= 1;
-        }
-        while !source.text.is_char_boundary(end) {
-            end += 1;
-        }
-        start..end.max(start)
-    };
-    let inside = |span: &Span| {
-        part.contains(&(span.start as usize)) || span.start as usize >= source.text.len()
-    };
-    let marks: Vec<&(Span, String)> = marks.iter().filter(|mark| inside(&mark.0)).collect();
+    let mut marks: Vec<&(Span, String)> = marks.iter().collect();
+    marks.retain(|(span, _)| {
+        let start = span.start as usize;
+        part.contains(&start) || start >= source.text.len()
+    });
     // Only the lines around the spans: searching a 10 MB file for one message is too slow.
-    let spans = || {
-        primary
-            .iter()
-            .map(|one| one.0)
-            .chain(marks.iter().map(|mark| mark.0))
-    };
-    let first = spans()
-        .map(|s| whole(s.range()).start)
-        .min()
-        .unwrap_or(part.start);
-    let last = spans()
-        .map(|s| whole(s.range()).end)
-        .max()
-        .unwrap_or(part.start);
+    let primary_span = primary.iter().map(|one| one.0);
+    let spans = primary_span.chain(marks.iter().map(|mark| mark.0));
+    let ranges: Vec<Range<usize>> = spans.map(|s| within(source, &part, s.range())).collect();
+    let first = ranges.iter().map(|r| r.start).min().unwrap_or(part.start);
+    let last = ranges.iter().map(|r| r.end).max().unwrap_or(part.start);
     let before = &source.text[part.start..first.max(part.start)];
     let begin = before
         .rfind('\n')
         .map_or(part.start, |n| part.start + n + 1);
-    let shown = whole(last..part.end).end;
+    let shown = within(source, &part, last..part.end).end;
     let end = source.text[last..shown]
         .find('\n')
         .map_or(shown, |n| last + n + 1);
     let above = &source.text[part.start..begin];
     let line = above.bytes().filter(|&b| b == b'\n').count() + 1;
-    let clamp = |r: std::ops::Range<usize>| {
-        let r = whole(r);
+    let clamp = |r: Range<usize>| {
+        let r = within(source, &part, r);
         r.start - begin..r.end - begin
     };
     let mut snippet = Snippet::source(&source.text[begin..end])

@@ -155,11 +155,11 @@ impl Flat {
             let end = group.map_or(i + 1, |g| model.groups[g].range.end as usize);
             let these = i..end;
             i = end;
-            let of = |at: usize| match model.nodes[at].op {
+            let stages = these.clone().map(|at| match model.nodes[at].op {
                 NodeOp::Free(id) => order(id),
                 op => op.operands().map(|o| stage[o.index()]).max().unwrap_or(0),
-            };
-            let last = these.clone().map(of).max().unwrap_or(0);
+            });
+            let last = stages.max().unwrap_or(0);
             stage[these.clone()].fill(last);
             if !needed[these.start] {
                 continue;
@@ -381,7 +381,6 @@ fn steps_of_stage(
     steps: &mut [Option<FlatStep>],
     now: usize,
 ) -> Vec<FlatStep> {
-    let of = |needed: &[bool], at: &usize| needed[*at] && stage[*at] == now;
     let under = |axiom: usize| cat::algebra::needed(model, [model.axioms[axiom].node]);
     let mut axioms: Vec<usize> = (0..model.axioms.len())
         .filter(|&a| stage[model.axioms[a].node.index()] == now)
@@ -389,7 +388,7 @@ fn steps_of_stage(
     axioms.sort_by_cached_key(|&axiom| {
         let under = under(axiom);
         (0..steps.len())
-            .filter(|at| of(&under, at) && steps[*at].is_some())
+            .filter(|&at| under[at] && stage[at] == now && steps[at].is_some())
             .count()
     });
     let mut of_stage = Vec::new();
@@ -397,14 +396,14 @@ fn steps_of_stage(
         let under = under(axiom);
         of_stage.extend(
             (0..steps.len())
-                .filter(|at| of(&under, at))
+                .filter(|&at| under[at] && stage[at] == now)
                 .filter_map(|at| steps[at].take()),
         );
         of_stage.push(FlatStep::Check(axiom));
     }
     of_stage.extend(
         (0..steps.len())
-            .filter(|at| of(needed, at))
+            .filter(|&at| needed[at] && stage[at] == now)
             .filter_map(|at| steps[at].take()),
     );
     of_stage

@@ -301,6 +301,12 @@ impl Knob {
             .flat_map(|change| self.sites.iter().map(move |&site| (site, change)))
     }
 
+    /// The place of the fence that a level puts in front of an instruction.
+    pub(crate) fn fence_site(&self, level: usize) -> Option<EditSite> {
+        let fence = matches!(self.change(level)?, Change::FenceBefore(_));
+        self.sites.first().filter(|_| fence).copied()
+    }
+
     /// The instructions that it changes.
     pub fn spots(&self) -> impl Iterator<Item = Spot> {
         self.sites.iter().filter_map(|site| match *site {

@@ -15,7 +15,6 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use program::edits::Change;
 use program::litmus::LitmusTest;
 use verdict::Reason;
 
@@ -125,15 +124,11 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
             .filter(|(_, level)| *level > 0);
         let mut turned: Vec<(&Knob, usize)> = turned.collect();
         // Fences in front of one instruction: a later one goes before those put there earlier.
-        let fence = |(knob, level): (&Knob, usize)| {
-            knob.edits(level)
-                .into_iter()
-                .find(|edit| matches!(edit.1, Change::FenceBefore(_)))
-                .map(|edit| edit.0)
-        };
         for i in 0..turned.len() {
             for j in i + 1..turned.len() {
-                if fence(turned[i]).is_some() && fence(turned[i]) == fence(turned[j]) {
+                let (first, second) = (turned[i], turned[j]);
+                let site = first.0.fence_site(first.1);
+                if site.is_some() && site == second.0.fence_site(second.1) {
                     turned.swap(i, j);
                 }
             }
@@ -148,15 +143,12 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
 
     /// The changes of a setting.
     pub(crate) fn changes(&self, setting: &Setting) -> Changes {
-        let turned = || self.knobs.iter().zip(setting);
-        let edits = turned()
-            .flat_map(|(knob, &level)| knob.edits(level))
-            .collect();
-        let splices = turned()
-            .flat_map(|(knob, &level)| knob.splices(level))
-            .cloned()
-            .collect();
-        Changes { edits, splices }
+        let mut changes = Changes::default();
+        for (knob, &level) in self.knobs.iter().zip(setting) {
+            changes.edits.extend(knob.edits(level));
+            changes.splices.extend_from_slice(knob.splices(level));
+        }
+        changes
     }
 
     /// Whether a setting helps.
@@ -255,9 +247,8 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
 
     /// Pairs of two knobs of the kind that helps alone, and of such a knob and an added statement.
     pub(crate) fn pairs_alone(&self) -> Vec<Setting> {
-        let alone = |i: &usize| self.knobs[*i].is_alone();
         let (alone, others): (Vec<usize>, Vec<usize>) =
-            (0..self.knobs.len()).partition(|i| alone(i));
+            (0..self.knobs.len()).partition(|i| self.knobs[*i].is_alone());
         let others: Vec<usize> = others
             .into_iter()
             .filter(|i| self.knobs[*i].kind() == Written::More)

@@ -26,7 +26,7 @@ use front::mapping::Mapping;
 use program::EventKind;
 use program::litmus::LitmusTest;
 use program::options::Setting;
-use program::{Place, SCOPE_ROWS, Scope, ScopeRow};
+use program::{Place, SCOPE_ROWS, Scope};
 
 /// A model, and the way in which it judges programs of a dialect.
 #[derive(Clone, Copy, Debug)]
@@ -359,8 +359,9 @@ fn relation_bits(
     count: usize,
     examples: &[Example<'_>],
 ) -> Option<TypeSet> {
-    let of_group = |row: &&ScopeRow| row.groups.iter().flatten().any(|of| of.name == name);
-    let group = SCOPE_ROWS.iter().find(of_group);
+    let group = SCOPE_ROWS
+        .iter()
+        .find(|row| row.groups.iter().flatten().any(|of| of.name == name));
     let relation = group
         .map(|row| PositionRelation::Group(row.scope))
         .or_else(|| RELATIONS.iter().find(|r| r.0 == name).map(|r| r.1));
@@ -447,11 +448,11 @@ fn example(
         (!e.is_initial()).then_some(of)
     }
     let initial = (a.is_initial(), b.is_initial());
-    let in_one = || initial == (false, false) && letters.0 == letters.1 && one == both;
+    let in_one = initial == (false, false) && letters.0 == letters.1 && one == both;
     let fits = match how {
         OWN => a.ty == b.ty && one == accesses(a),
-        1 => in_one() && a.ty < b.ty,
-        2 => in_one() && a.ty > b.ty,
+        1 => in_one && a.ty < b.ty,
+        2 => in_one && a.ty > b.ty,
         3 | 4 => initial == (false, false) && (both || !one),
         5 => initial == (true, false) && (both || !one),
         6 => initial == (false, true) && (both || !one),
@@ -528,9 +529,9 @@ fn is_related(
             _ => false,
         }
     }
-    let is_before = || i < j && a.thread.is_some() && a.thread == b.thread;
+    let is_before = i < j && a.thread.is_some() && a.thread == b.thread;
     match relation {
-        PositionRelation::ProgramOrder => is_before(),
+        PositionRelation::ProgramOrder => is_before,
         PositionRelation::OneThread => a.thread == b.thread,
         PositionRelation::Apart => a.thread != b.thread,
         PositionRelation::OneLocation => a.location.is_some() && a.location == b.location,
@@ -540,11 +541,11 @@ fn is_related(
         PositionRelation::Data if a.slot == b.slot => {
             a.adds && is_related(PositionRelation::Halves, first, second, places)
         }
-        PositionRelation::Data => is_before() && a.tells && b.writes && b.tied,
+        PositionRelation::Data => is_before && a.tells && b.writes && b.tied,
         PositionRelation::Control if a.slot == b.slot => {
             a.compares && is_related(PositionRelation::Halves, first, second, places)
         }
-        PositionRelation::Control => is_before() && a.slot != b.slot && a.reads && a.tied,
+        PositionRelation::Control => is_before && a.slot != b.slot && a.reads && a.tied,
         PositionRelation::Meeting => {
             let once = a.thread != b.thread || a.slot == b.slot;
             a.arrives

@@ -432,18 +432,15 @@ pub(super) fn left(test: &DifferingProgram, gone: usize) -> Vec<DifferingProgram
         }
         all = with_each(&all, &writes, |o, last| o.last[l] = last);
     }
-    let left = |outcome| {
-        without(
-            &DifferingProgram {
-                outcome,
-                ..test.clone()
-            },
-            gone,
-        )
-    };
-    all.into_iter()
-        .map(|outcome| left(outcome).expect("nothing is said of it"))
-        .collect()
+    let mut left = Vec::new();
+    for outcome in all {
+        let program = DifferingProgram {
+            outcome,
+            ..test.clone()
+        };
+        left.push(without(&program, gone).expect("nothing is said of it"));
+    }
+    left
 }
 
 fn with_each<T: Copy>(

@@ -111,9 +111,11 @@ impl Skeleton {
         *edges.of_mut(EdgeKind::Meets) = std::mem::take(&mut out.meets);
         // Neither the end of a thread nor a meeting of lanes waits for asynchronous operations.
         for kind in [EdgeKind::Exits, EdgeKind::Meets] {
-            let is_in_thread = |e: EventId| !out.events[e.index()].is_asynchronous();
             let list = edges.of_mut(kind);
-            list.retain(|&(a, b, _)| is_in_thread(a) && is_in_thread(b));
+            list.retain(|&(a, b, _)| {
+                let ends = [a, b].map(|e| &out.events[e.index()]);
+                ends.iter().all(|e| !e.is_asynchronous())
+            });
         }
         let dependencies = [
             (EdgeKind::Addr, &out.addr),
@@ -276,11 +278,11 @@ fn program_order(program: &Program, events: &[Event]) -> Rel {
         .collect();
     // Both halves of a read-modify-write belong to one execution of an element.
     let mut count = 0;
-    let mut execution = |e: &Event| {
+    let mut executions: Vec<usize> = Vec::with_capacity(events.len());
+    for e in events {
         count += usize::from(e.part == 0 && !(e.is_write() && e.tags.has(Tag::Rmw)));
-        count
-    };
-    let executions: Vec<usize> = events.iter().map(&mut execution).collect();
+        executions.push(count);
+    }
     let side_by_side = |i: usize, j: usize| match (elements[i], elements[j]) {
         _ if numbers[i] == numbers[j] => true,
         (Some(a), Some(b)) => {

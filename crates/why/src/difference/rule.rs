@@ -230,14 +230,8 @@ impl Difference<'_> {
     /// The element that an explanation finds lacking under the weak model, if the other model still
     /// says no with it.
     fn lacking(&self) -> Option<Cause> {
-        let asked = |test: &LitmusTest| match &self.asked {
-            Ask::Reachability { prop, .. } => LitmusTest {
-                condition: prop.clone(),
-                ..test.clone()
-            },
-            _ => test.clone(),
-        };
-        let (test, source) = (asked(self.weak.test), asked(self.weak.source));
+        let test = with_condition(self.weak.test, &self.asked);
+        let source = with_condition(self.weak.source, &self.asked);
         let session = self.means.session(&test, self.weak.model);
         let mut session = match self.weak.mapping {
             Some(mapping) => session.via(&source, mapping),
@@ -316,14 +310,14 @@ impl Difference<'_> {
 
     /// Whether both models say no (`true`) or yes to a changed program.
     fn both(&self, test: &LitmusTest, no: bool) -> bool {
-        let says = |side: &Side<'_>| self.refuses(side, side.model, test) == Some(no);
         // The one that has to change its answer first.
         let (first, second) = if no {
             (Some(self.weak), self.refusing)
         } else {
             (self.refusing, Some(self.weak))
         };
-        first.is_none_or(says) && second.is_none_or(says)
+        let mut sides = first.into_iter().chain(second);
+        sides.all(|side| self.refuses(side, side.model, test) == Some(no))
     }
 
     /// The knobs that must be turned for both models to say no (`true`) or yes; `None` if even all
@@ -631,5 +625,16 @@ pub(super) fn place_of(event: &WitnessEvent) -> InstrPlace {
         thread: event.thread_name.clone(),
         line: event.line.clone(),
         text: event.text.clone(),
+    }
+}
+
+/// The test with the condition of a question in place of its own.
+fn with_condition(test: &LitmusTest, asked: &Ask) -> LitmusTest {
+    match asked {
+        Ask::Reachability { prop, .. } => LitmusTest {
+            condition: prop.clone(),
+            ..test.clone()
+        },
+        _ => test.clone(),
     }
 }

@@ -8,7 +8,7 @@ use diag::one_line;
 use front::litmus::{Splice, printed, respelled};
 use program::edits::{Change, Edit, EditSite, edited};
 use program::litmus::LitmusTest;
-use program::{Instr, Program, SourceLine, Thread, ThreadId};
+use program::{Program, SourceLine, Thread, ThreadId};
 use verdict::{Need, Where};
 
 impl Knob {
@@ -34,14 +34,15 @@ impl Knob {
             Where::Instead
         };
         let what = file.text[span.range()].to_owned();
-        let here = |instr: &&Instr| instr.span.start <= span.start && span.end <= instr.span.end;
         // Its sites belong to the changed text, which may have more instructions.
         let first = self
             .spots()
             .filter_map(|(t, at)| test.program.thread(t).code.get(at));
         let mut all = first.chain(test.program.instrs().map(|i| i.2));
         let line = file.line_column(span.start as usize).0;
-        let of = all.find(here).filter(|_| place == Where::Instead);
+        let of = all
+            .find(|instr| instr.span.start <= span.start && span.end <= instr.span.end)
+            .filter(|_| place == Where::Instead);
         let (line, text) = match of {
             Some(instr) => (line, instr.text.clone()),
             None if place == Where::After => behind(&file.text, span.start as usize),
@@ -132,12 +133,25 @@ impl Knob {
 pub(crate) fn threads(program: &Program, spots: Vec<Spot>) -> String {
     let mut threads: Vec<ThreadId> = spots.into_iter().map(|s| s.0).collect();
     threads.dedup();
-    let name = |t: &ThreadId| program.thread(*t).name.clone();
-    match threads.as_slice() {
-        [first, .., last] => format!("{} to {}", name(first), name(last)),
-        [one] => name(one),
+    let names: Vec<&str> = threads.iter().map(|t| &*program.thread(*t).name).collect();
+    match names.as_slice() {
+        [first, .., last] => format!("{first} to {last}"),
+        [one] => (*one).to_owned(),
         [] => String::new(),
     }
+}
+
+/// An instruction as its dialect prints it: no text, if the printer refuses it. `None` if the
+/// dialect is not printed.
+fn printed_alone(program: &Program, spot: Spot) -> Option<Option<String>> {
+    let thread = program.thread(spot.0);
+    let elements = thread.code[spot.1].element.siblings(spot.1);
+    let alone = Thread {
+        code: thread.code[elements].to_vec(),
+        ..thread.clone()
+    };
+    let text = printed(&alone, program)?.ok();
+    Some(text.map(|text| text.trim().to_owned()))
 }
 
 /// An instruction of an assembly language with some changes. `None` if the printer does not print
@@ -153,19 +167,9 @@ pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Op
         .map(|change| (EditSite::Instr(spot.0, spot.1), *change))
         .collect();
     let changed = edited(&test.program, &edits);
-    let alone = |program: &Program| {
-        let thread = program.thread(spot.0);
-        let elements = thread.code[spot.1].element.siblings(spot.1);
-        let alone = Thread {
-            code: thread.code[elements].to_vec(),
-            ..thread.clone()
-        };
-        Some(printed(&alone, program)?.map(|text| text.trim().to_owned()))
-    };
-    let own = alone(&test.program)?;
-    let text = match alone(&changed)? {
-        Ok(new) => own
-            .ok()
+    let own = printed_alone(&test.program, spot)?;
+    let text = match printed_alone(&changed, spot)? {
+        Some(new) => own
             .and_then(|own| respelt(there, &own, &new))
             .unwrap_or_else(|| {
                 // Its predicate became a branch around it, which is not printed.
@@ -177,7 +181,7 @@ pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Op
                 }
             }),
         // Refused at its place.
-        Err(_) => "?".to_owned(),
+        None => "?".to_owned(),
     };
     Some(Splice {
         span: old.span,

@@ -513,13 +513,14 @@ impl<'a> SceneGrid<'a> {
             } => {
                 let (top, height) = m.channels[channel];
                 let y = top + height * track;
-                let far = |gutter: usize, from_left: bool| {
-                    let (left, right) = m.gutters[gutter];
-                    if from_left { right } else { left }
+                let (out, back, rightwards) = (m.gutters[out], m.gutters[back], out < back);
+                let (leave, enter) = if rightwards {
+                    (out.1, back.0)
+                } else {
+                    (out.0, back.1)
                 };
-                let rightwards = out < back;
-                let path = Path::from(from).sway(at(far(out, rightwards), y));
-                path.line(at(far(back, !rightwards), y)).sway(to)
+                let path = Path::from(from).sway(at(leave, y));
+                path.line(at(enter, y)).sway(to)
             }
             EdgeRoute::Fall {
                 track,
