@@ -80,20 +80,22 @@ fn compilers(args: &CompilersArgs, terminal: &Terminal) -> Result<u8, u8> {
     Ok(run.end())
 }
 
+/// The printed code in one file.
+fn record(path: &Path) -> Result<CompilerRecord, Box<Diagnostic>> {
+    let text = load::text(path, file::LARGEST)?;
+    CompilerRecord::read(&text).map_err(|why| {
+        let place = path.display();
+        let message = format!("`{place}` is not an output of `compilers`: {why}");
+        Box::new(Diagnostic::plain("no-record", message))
+    })
+}
+
 /// The printed code: from files, or from the named compilers, or from the installed ones.
 fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<CompilerRecord>, u8> {
     let mut records = Vec::new();
     let mut invalid = Vec::new();
     for path in &args.read {
-        let no_record = |why| {
-            let message = format!(
-                "`{}` is not an output of `compilers`: {why}",
-                path.display()
-            );
-            Box::new(Diagnostic::plain("no-record", message))
-        };
-        let text = load::text(path, file::LARGEST);
-        match text.and_then(|text| CompilerRecord::read(&text).map_err(no_record)) {
+        match record(path) {
             Ok(record) => records.push(record),
             Err(diagnostic) => invalid.push(*diagnostic),
         }

@@ -964,9 +964,9 @@ fn notes(
 }
 
 fn note_on_axiom(model: &Model, axiom: &String, answer: &Answer) -> Option<String> {
-    let names = || model.axioms.iter().map(|a| a.name.as_str());
-    if !names().any(|name| name == axiom) {
-        let hint = nearest(axiom, names())
+    let names: Vec<&str> = model.axioms.iter().map(|a| a.name.as_str()).collect();
+    if !names.contains(&axiom.as_str()) {
+        let hint = nearest(axiom, names)
             .map_or_else(String::new, |near| format!("; did you mean {near}?"));
         return Some(format!(
             "the test names the axiom {axiom}, and this model has no such axiom{hint}"

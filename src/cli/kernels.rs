@@ -443,9 +443,10 @@ impl Told<'_> {
         }) {
             return format!("nothing orders the two: {}", self.placed(&race.why));
         }
-        let threads = pair.events.each_ref().map(|event| event.event.thread);
-        let place = |t: Option<usize>| t.and_then(|t| self.test.program.threads.get(t));
-        let (a, b) = (place(threads[0]), place(threads[1]));
+        let [a, b] = pair.events.each_ref().map(|event| {
+            let thread = event.event.thread?;
+            self.test.program.threads.get(thread)
+        });
         let same = a
             .zip(b)
             .is_some_and(|(a, b)| a.place.same(&b.place, Scope::Cta));
@@ -532,17 +533,17 @@ impl Told<'_> {
             return Diagnostic::error("lifetime", &self.test.file, self.launch.span, message);
         };
         let (ended, at) = (self.span(end), self.span(used));
-        let by = |event: &FaultEvent| {
+        let [by_end, by_use] = [end, used].map(|event| {
             let thread = event.event.thread.map(|thread| self.coordinates(thread));
             thread.map_or(event.event.who().to_string(), |name| {
                 name.trim_end_matches(',').to_owned()
             })
-        };
+        });
         let d = Diagnostic::error("lifetime", &self.test.file, at, message);
-        let d = d.label(format!("{} can access it here", by(used)));
+        let d = d.label(format!("{by_use} can access it here"));
         let d = match ended == at {
             true => d,
-            false => d.also(ended, format!("{} ends its life", by(end))),
+            false => d.also(ended, format!("{by_end} ends its life")),
         };
         let threads = [end.event.thread, used.event.thread];
         let why = self.agents().and_then(|agents| agents.reason(threads));

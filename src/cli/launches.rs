@@ -93,47 +93,44 @@ pub(super) fn load(
         time: timeout.unwrap_or(KernelLimits::default().answer),
         forms: BTreeMap::new(),
     };
-    let files = files.into_iter().filter_map(|file| {
-        let FileReading { kernels, .. } = file.contents;
-        match kernels {
-            Ok(FileKernels { kernels, warnings }) => {
-                run.complain(&warnings);
-                let tests = launches.take(&file.path, kernels);
-                Some(File {
-                    path: file.path,
-                    below: file.below,
-                    tests,
-                })
-            }
-            Err(diagnostics) => {
-                run.complain(&diagnostics);
-                None
-            }
-        }
-    });
-    let files = files.collect();
-    (files, Some(launches))
+    let mut read = Vec::new();
+    for file in files {
+        let tests = file.contents.kernels.map(|all| TestFile {
+            tests: launches.take(&file.path, all.kernels),
+            warnings: all.warnings,
+        });
+        read.extend(complained(run, file.path, file.below, tests));
+    }
+    (read, Some(launches))
 }
 
 /// The tests of files for the exact engines.
 fn exact(run: &mut Run<'_>, files: Vec<FileContents<FileReading>>) -> Vec<File> {
-    let files = files.into_iter().filter_map(|file| {
-        match file.contents.tests.unwrap_or_else(|| Err(Vec::new())) {
-            Ok(TestFile { tests, warnings }) => {
-                run.complain(&warnings);
-                Some(File {
-                    path: file.path,
-                    below: file.below,
-                    tests,
-                })
-            }
-            Err(diagnostics) => {
-                run.complain(&diagnostics);
-                None
-            }
+    let mut read = Vec::new();
+    for file in files {
+        let tests = file.contents.tests.unwrap_or_else(|| Err(Vec::new()));
+        read.extend(complained(run, file.path, file.below, tests));
+    }
+    read
+}
+
+/// A file whose warnings are reported; nothing after errors.
+fn complained(
+    run: &mut Run<'_>,
+    path: String,
+    below: String,
+    tests: Result<TestFile, Vec<Diagnostic>>,
+) -> Option<File> {
+    match tests {
+        Ok(TestFile { tests, warnings }) => {
+            run.complain(&warnings);
+            Some(File { path, below, tests })
         }
-    });
-    files.collect()
+        Err(diagnostics) => {
+            run.complain(&diagnostics);
+            None
+        }
+    }
 }
 
 impl LaunchRun {

@@ -64,19 +64,19 @@ pub(super) fn try_run(
         mut fences,
     } = match_events(facts, events)?;
     let n = sk.len();
-    let event = |s: &WriteId| {
+    fn event(s: &WriteId, writes: &BTreeMap<WriteId, usize>) -> Result<usize, String> {
         writes
             .get(s)
             .copied()
             .ok_or_else(|| format!("no event is the write {s:?}"))
-    };
+    }
     let (mut rf, mut co, mut sc) = (Rel::empty(n), Rel::empty(n), Rel::empty(n));
     for (source, read) in &reads {
-        rf.insert(event(source)?, *read);
+        rf.insert(event(source, &writes)?, *read);
     }
     for e in events {
         if let RunEvent::After(_, a, b) = e {
-            co.insert(event(a)?, event(b)?);
+            co.insert(event(a, &writes)?, event(b, &writes)?);
         }
     }
     let co = co.plus(&executed);

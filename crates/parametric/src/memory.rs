@@ -78,14 +78,7 @@ impl Exec<'_> {
 
     /// The counter of barriers that order memory of a kind.
     fn counter_of(&self, object: LocId) -> usize {
-        let is_shared = matches!(
-            &self.program.location(object).kind,
-            LocationKind::Object {
-                space: Space::Shared,
-                ..
-            }
-        );
-        self.counter(match is_shared {
+        self.counter(match self.program.is_shared(object) {
             true => Counter::Shared,
             false => Counter::Global,
         })

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::points::Points;
-use crate::{Expr, Init, LocId, LocationKind, Op, Program, Space, ThreadId};
+use crate::{Expr, Init, LocId, LocationKind, Op, Program, ThreadId};
 
 /// At most so many micro-ops are gone through, in one thread and in all.
 const STEPS: usize = 20_000;
@@ -43,7 +43,7 @@ pub fn extents(program: &Program) -> Extents {
     let mut left = ALL_STEPS;
     let shared: Vec<LocId> = (0..program.locations.len() as u16)
         .map(LocId)
-        .filter(|loc| is_shared(program, *loc))
+        .filter(|loc| program.is_shared(*loc))
         .take(MOST_SHARED)
         .collect();
     for thread in program.thread_ids() {
@@ -65,16 +65,6 @@ pub fn extents(program: &Program) -> Extents {
 
 /// What registers hold, where that is known.
 type Registers = Vec<Option<i64>>;
-
-fn is_shared(program: &Program, loc: LocId) -> bool {
-    matches!(
-        program.location(loc).kind,
-        LocationKind::Object {
-            space: Space::Shared,
-            ..
-        }
-    )
-}
 
 struct Walk<'p> {
     program: &'p Program,

@@ -159,6 +159,17 @@ impl Program {
         id
     }
 
+    /// Whether a location is an object in shared memory.
+    pub fn is_shared(&self, id: LocId) -> bool {
+        matches!(
+            self.location(id).kind,
+            LocationKind::Object {
+                space: Space::Shared,
+                ..
+            }
+        )
+    }
+
     /// The layout of the elements of a location's object.
     pub fn layout(&self, id: LocId) -> &Layout {
         match &self.location(self.object(id)).kind {

@@ -124,25 +124,27 @@ fn locate(
 
 /// Starts the program for its version.
 fn checked(path: &Path) -> Result<SolverBinary, UnusableProgram> {
-    let wrong = |reason: String| UnusableProgram::Wrong {
-        path: path.to_path_buf(),
-        reason,
-    };
+    fn wrong(reason: String, path: &Path) -> UnusableProgram {
+        UnusableProgram::Wrong {
+            path: path.to_path_buf(),
+            reason,
+        }
+    }
     let done = Command::new(path)
         .arg("-version")
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| wrong(error.to_string()))?;
+        .map_err(|error| wrong(error.to_string(), path))?;
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
     // `Z3 version 5.3.2 - 64 bit`
     let version = said
         .strip_prefix("Z3 version ")
         .and_then(|rest| rest.split_whitespace().next())
         .ok_or_else(|| {
-            wrong(format!(
-                "`{} -version` prints no version of Z3",
-                path.display()
-            ))
+            wrong(
+                format!("`{} -version` prints no version of Z3", path.display()),
+                path,
+            )
         })?;
     let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
     let mut part = || parts.next().flatten().unwrap_or(0);

@@ -352,17 +352,17 @@ impl OpenClC<'_> {
             return Err("an atomic access of this size".into());
         }
         let place = format!("(({volatile}{space} {object} *)(ulong)({address}))");
-        let words = |access: &Access| -> Result<String, String> {
+        fn words(access: &Access, op: &Op) -> Result<String, String> {
             let scope = scope(access.scope).ok_or("an atomic access without a scope")?;
             Ok(format!("{}, {scope}", word(order(op))))
-        };
+        }
         Ok(match op {
             Op::Load { dst, access, .. } if atomic => {
                 format!(
                     "r{}_{} = (long)atomic_load_explicit({place}, {});",
                     t.0,
                     dst.0,
-                    words(access)?
+                    words(access, op)?
                 )
             }
             Op::Load { dst, .. } => format!("r{}_{} = (long)*{place};", t.0, dst.0),
@@ -370,7 +370,7 @@ impl OpenClC<'_> {
                 format!(
                     "atomic_store_explicit({place}, ({ty}){}, {});",
                     self.value(value, t)?,
-                    words(access)?
+                    words(access, op)?
                 )
             }
             Op::Store { value, .. } => format!("*{place} = ({ty}){};", self.value(value, t)?),

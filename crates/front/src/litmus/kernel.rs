@@ -112,11 +112,15 @@ impl PtxFile {
         }
     }
 
+    /// The number of the line at an offset.
+    fn line(&self, offset: usize) -> usize {
+        self.file.line_column(offset).0
+    }
+
     /// Lists the module for the user: kernels with their parameters, variables, and constructs that
     /// are not supported.
     pub fn listing(&self) -> String {
         let mut out = String::new();
-        let line = |offset: usize| self.file.line_column(offset).0;
         fn count(n: u64) -> String {
             if n == 1 {
                 String::new()
@@ -124,7 +128,7 @@ impl PtxFile {
                 format!("[{n}]")
             }
         }
-        let shown = |v: &ModuleVariable| {
+        fn shown(v: &ModuleVariable) -> String {
             format!(
                 "{} .{} {}{}",
                 v.space,
@@ -132,7 +136,7 @@ impl PtxFile {
                 v.name,
                 v.elements.map_or("[]".to_owned(), count)
             )
-        };
+        }
         for kernel in &self.module.kernels {
             let params: Vec<String> = kernel
                 .params
@@ -146,7 +150,7 @@ impl PtxFile {
                 "{}({})  line {}{short}",
                 kernel.name,
                 params.join(", "),
-                line(kernel.start)
+                self.line(kernel.start)
             );
             for demand in &kernel.demands {
                 let sizes: Vec<String> =
@@ -201,7 +205,6 @@ impl PtxFile {
             }
             all.extend(others.into_iter().filter(of_code));
         }
-        let line = |span: Span| self.file.line_column(span.range().start).0;
         let mut lines: BTreeMap<(usize, String), BTreeSet<usize>> = BTreeMap::new();
         let mut order: HashMap<String, usize> = HashMap::new();
         for d in &all {
@@ -210,12 +213,15 @@ impl PtxFile {
             lines
                 .entry((at, d.message.clone()))
                 .or_default()
-                .insert(line(d.span));
+                .insert(self.line(d.span.range().start));
         }
         for ((_, message), lines) in &lines {
             let _ = writeln!(out, "  refused: {}: {message}", listed(lines));
         }
-        let unknown: BTreeSet<usize> = unit.unknown_calls().map(line).collect();
+        let unknown: BTreeSet<usize> = unit
+            .unknown_calls()
+            .map(|span| self.line(span.range().start))
+            .collect();
         if !unknown.is_empty() {
             let what = "a call of an unknown function; executions that reach it are undecided";
             let _ = writeln!(out, "  {}: {what}", listed(&unknown));
@@ -363,13 +369,9 @@ impl PtxFile {
     /// If no kernel matches, or several.
     fn kernel(&self, name: Option<&str>) -> Result<&Kernel, Box<Diagnostic>> {
         let kernels = &self.module.kernels;
-        let names = || kernels.iter().map(|k| k.name.as_str());
-        let list = || {
-            names()
-                .map(|n| format!("`{n}`"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
+        let names: Vec<&str> = kernels.iter().map(|k| k.name.as_str()).collect();
+        let list = names.iter().map(|n| format!("`{n}`"));
+        let list = list.collect::<Vec<_>>().join(", ");
         match (name, kernels.as_slice()) {
             (_, []) => Err(Box::new(
                 self.plain("no-kernel", "this module has no kernel".into()),
@@ -380,17 +382,17 @@ impl PtxFile {
                     "several-kernels",
                     format!("this module has {} kernels", kernels.len()),
                 )
-                .help(format!("choose one with `--kernel`: {}", list())),
+                .help(format!("choose one with `--kernel`: {list}")),
             )),
-            (Some(name), _) => match mangled::meant(name, &names().collect::<Vec<_>>())[..] {
+            (Some(name), _) => match mangled::meant(name, &names)[..] {
                 [one] => Ok(&kernels[one]),
                 [] => {
                     let d = self.plain(
                         "unknown-kernel",
                         format!("this module has no kernel `{name}`"),
                     );
-                    let d = d.note(format!("its kernels: {}", list()));
-                    Err(Box::new(d.did_you_mean(name, names())))
+                    let d = d.note(format!("its kernels: {list}"));
+                    Err(Box::new(d.did_you_mean(name, names.iter().copied())))
                 }
                 ref several => {
                     let all: Vec<String> = several

@@ -210,15 +210,16 @@ impl Mapping {
     /// All mistakes in the file.
     pub fn load(path: &Path) -> Result<&'static Mapping, Vec<Diagnostic>> {
         let name = path.display().to_string();
-        let unreadable = |why: String| {
+        fn unreadable(why: String, name: &str) -> Vec<Diagnostic> {
             vec![Diagnostic::plain(
                 "unreadable-file",
                 format!("`{name}` cannot be read: {why}"),
             )]
-        };
-        let bytes =
-            file::read(path, file::LARGEST).map_err(|error| unreadable(error.to_string()))?;
-        let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?;
+        }
+        let bytes = file::read(path, file::LARGEST)
+            .map_err(|error| unreadable(error.to_string(), &name))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".into(), &name))?;
         let mut mapping = parse(&SourceFile::new(&name, text), super::table::shipped())?;
         mapping.asked = name;
         if let Some(by) = mapping.gaps.iter().find_map(|gap| match &gap.told {

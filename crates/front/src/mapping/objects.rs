@@ -77,16 +77,16 @@ pub(super) fn mark(program: &mut Program, unmapped: &mut Vec<Unmapped>) {
             }
         }
     }
-    let is_reused = |program: &Program, object: LocId| {
+    fn is_reused(program: &Program, object: LocId, points: &Points) -> bool {
         let mut all = program.instrs();
         all.any(|(t, _, instr)| {
             let address = access_of(&instr.op).filter(|_| !instr.op.has(Tag::Mbarrier));
             address.is_some_and(|(addr, _)| points.of(usize::from(t.0), addr).contains(&object))
         })
-    };
+    }
     let (reused, found): (BTreeSet<LocId>, BTreeSet<LocId>) = found
         .into_iter()
-        .partition(|object| is_reused(program, *object));
+        .partition(|object| is_reused(program, *object, &points));
     separate(program, reused.into_iter().collect(), unmapped);
     for object in found {
         if let LocationKind::Object { class, .. } =

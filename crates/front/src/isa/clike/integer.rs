@@ -165,8 +165,7 @@ impl Computed {
     /// The result for operands of type `ty`, and its type.
     pub(super) fn of(self, ty: Ty, all: &[Expr]) -> (Expr, Ty) {
         use BinOp::{Add, And, Max, Min, Mul, Or, Shr, Sub, Xor};
-        let operand = |at: usize| all.get(at).cloned().unwrap_or(Expr::Const(0));
-        let (a, b, c) = (operand(0), operand(1), operand(2));
+        let [a, b, c] = [0, 1, 2].map(|at| all.get(at).cloned().unwrap_or(Expr::Const(0)));
         let bits = unsigned(ty);
         let value = match self {
             Computed::Min => bin(Min, ty, &a, &b),
@@ -222,10 +221,14 @@ impl Computed {
 
 /// The upper half of a product of 128 bits: of the products of halves, with their carries.
 fn upper_of_words(ty: Ty, a: &Expr, b: &Expr) -> Expr {
-    use BinOp::{Add, And, Mul, Shr, Sub};
+    use BinOp::{Add, Mul, Sub};
     let of = Ty::U64;
-    let low = |word: &Expr| bin(And, of, word, &n(0xffff_ffff));
-    let high = |word: &Expr| bin(Shr, of, word, &n(32));
+    fn low(word: &Expr) -> Expr {
+        bin(BinOp::And, Ty::U64, word, &Expr::Const(0xffff_ffff))
+    }
+    fn high(word: &Expr) -> Expr {
+        bin(BinOp::Shr, Ty::U64, word, &Expr::Const(32))
+    }
     let cross = bin(
         Add,
         of,

@@ -208,11 +208,13 @@ fn function(name: &str, language: &Language) -> Option<(Computes, bool)> {
         FUNCTIONS.iter().find(|row| row.0 == name).map(|row| row.1)
     }
     if language.row().regions {
-        let open = |rest: &str| match row(rest) {
-            Some(Computes::Open(n)) => Some(Computes::Open(n)),
-            Some(_) => Some(Computes::Open(1)),
-            None => None,
-        };
+        fn open(rest: &str) -> Option<Computes> {
+            match row(rest) {
+                Some(Computes::Open(n)) => Some(Computes::Open(n)),
+                Some(_) => Some(Computes::Open(1)),
+                None => None,
+            }
+        }
         return OF_OPENCL
             .iter()
             .find_map(|prefix| open(name.strip_prefix(prefix)?))

@@ -369,15 +369,15 @@ fn marked(program: &mut Program, object: LocId, accesses: &[RegisterAccess]) {
 /// The number of cells that an access covers, if it is the same at all places where it covers whole
 /// cells. `cells` has the size of the cell that begins at each byte, or 0.
 fn counted(cells: &[u32], access: &RegisterAccess) -> Option<u8> {
-    let size_at = |byte: i64| {
+    fn size_at(byte: i64, cells: &[u32]) -> Option<u32> {
         let at = usize::try_from(byte).ok()?;
         cells.get(at).copied().filter(|size| *size > 0)
-    };
+    }
     let mut counts = access.places.iter().filter_map(|place: &i64| {
-        let size = size_at(*place)?;
+        let size = size_at(*place, cells)?;
         let n = (access.size.is_multiple_of(size)).then_some(access.size / size)?;
         (0..n)
-            .all(|k| size_at(place + i64::from(k * size)) == Some(size))
+            .all(|k| size_at(place + i64::from(k * size), cells) == Some(size))
             .then_some(n as u8)
     });
     // An access without any place faults.

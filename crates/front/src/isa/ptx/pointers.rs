@@ -576,18 +576,8 @@ impl PointerCheck<'_> {
             || (ty.bits == 32
                 && objects
                     .iter()
-                    .all(|o| self.is_shared(*o) || self.is_low(*o)))
+                    .all(|o| self.program.is_shared(*o) || self.is_low(*o)))
             || objects.is_empty()
-    }
-
-    fn is_shared(&self, object: LocId) -> bool {
-        matches!(
-            self.program.location(object).kind,
-            LocationKind::Object {
-                space: Space::Shared,
-                ..
-            }
-        )
     }
 
     /// Whether the test binds half of a pointer to the object.

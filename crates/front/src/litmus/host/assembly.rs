@@ -14,7 +14,7 @@ use crate::isa::ptx::{PtxCode, pointers};
 use crate::isa::{OpenObjects, Symbols};
 use crate::mapping::Mapping;
 use diag::{Sink, Span};
-use program::{Expr, LocId, LocationKind, Program, Proxy, Space, ThreadId};
+use program::{Expr, LocId, LocationKind, Program, Proxy, ThreadId};
 
 /// The code of kernels in PTX.
 pub(in crate::litmus) struct PtxKernels {
@@ -86,14 +86,7 @@ fn reachable(program: &Program, loc: LocId, span: Span, sink: &mut Sink) {
             },
         );
     }
-    let object = program.location(program.object(loc));
-    if matches!(
-        object.kind,
-        LocationKind::Object {
-            space: Space::Shared,
-            ..
-        }
-    ) {
+    if program.is_shared(program.object(loc)) {
         sink.error(
             "wrong-space",
             span,
