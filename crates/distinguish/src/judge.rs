@@ -34,7 +34,7 @@ pub struct Judge {
     flags: Vec<usize>,
     /// The stage after which the flags are known.
     flagged: usize,
-    /// The outcomes of a shape, grouped by equal appearance, if several look alike.
+    /// The outcomes of a shape; outcomes that look alike are in one group.
     alike: (Option<ProgramShape>, Vec<Vec<ShapeOutcome>>),
     /// The outcomes of a shape and of its cuts, without the last writes.
     outcomes: FxHashMap<ProgramShape, Vec<ShapeOutcome>>,

@@ -28,7 +28,7 @@ pub enum ExpectationResult {
     Met,
     /// They show something else: the differences, line by line.
     Unmet(Vec<String>),
-    /// They do not decide it; the reason.
+    /// The runs do not decide it, for this reason.
     Undecided(String),
 }
 

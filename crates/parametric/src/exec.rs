@@ -60,7 +60,7 @@ pub struct AccessAt {
     pub complete: [Term; 2],
     /// How many barriers of a warp come before it, for each mask of [`Behaviour::masks`].
     pub of_warp: Vec<Term>,
-    /// The iterations in which it is, outermost first.
+    /// The iterations of the loops around it, outermost first.
     pub iterations: Vec<Term>,
     /// Its instruction.
     pub at: usize,
@@ -77,7 +77,7 @@ pub struct BarrierAt {
     pub facts: Vec<Term>,
     /// What holds of a thread that comes to it: it is in iterations that its loops have.
     pub within: Vec<Term>,
-    /// The iterations in which it is, outermost first.
+    /// The iterations of the loops around it, outermost first.
     pub iterations: Vec<Term>,
     /// Which threads have to come to it together.
     pub among: Among,

@@ -19,7 +19,7 @@ use crate::words;
 const QUESTION: Duration = Duration::from_secs(1);
 
 impl Exec<'_> {
-    /// Whether a branch goes over the end of a thread that breaks a precondition of an operation on
+    /// Whether a branch skips the end of a thread that breaks a precondition of an operation on
     /// an mbarrier object.
     pub(crate) fn is_precondition(&self, at: usize) -> bool {
         let before = at.checked_sub(1).map(|before| &self.code[before].op);

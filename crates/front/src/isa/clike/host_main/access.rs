@@ -11,7 +11,7 @@ use super::machine::{BYTE, Machine, element_of, null};
 use super::parser::Read;
 use super::tree::{HostBase, HostExpr, HostExprKind, HostType};
 use super::values::{
-    AllocatedBy, ElementType, HostPlace, HostValue, MemoryObject, Pointer, zero_of,
+    AllocatedBy, ElementType, HostPlace, HostValue, LineEffect, MemoryObject, Pointer, zero_of,
 };
 use program::{Dialect, Ty};
 
@@ -298,10 +298,16 @@ impl Machine<'_> {
         range: &Range<usize>,
     ) -> Read<T> {
         self.emit(format!("ended({name});"), ended);
-        self.emit(format!("used_after_end({name});"), range);
+        self.mark_late_use(name, range);
         self.state.late = true;
         let message = format!("`{name}` is used after its end");
         Err(self.code.error("late-use", range, message))
+    }
+
+    /// Adds the mark of a use behind the end.
+    pub(super) fn mark_late_use(&mut self, name: &str, range: &Range<usize>) {
+        let text = format!("used_after_end({name});");
+        self.emit_with(LineEffect::LateUse, text, range);
     }
 
     /// The end of a following that stops at a late use.
@@ -486,7 +492,8 @@ impl Machine<'_> {
             }
         };
         let named = self.named(memory, at);
-        self.emit(format!("{named} = {text};"), range);
+        let text = format!("{named} = {text};");
+        self.emit_with(LineEffect::Write(memory), text, range);
         Ok(())
     }
 

@@ -77,7 +77,7 @@ impl Machine<'_> {
         let mut left = std::mem::take(&mut self.state);
         let from = before.lines.len();
         let (lines, others) = (taken.lines.split_off(from), left.lines.split_off(from));
-        let silent = [&lines, &others].map(|lines| !lines.iter().any(|line| line.calls));
+        let silent = [&lines, &others].map(|lines| !lines.iter().any(|line| line.calls()));
         let ends = [&first, &second].map(|flow| self.ends(flow));
         fn made(state: &ProgramState) -> usize {
             state.memory.len() + state.streams.len() + state.events.len() + state.threads.len()
@@ -229,7 +229,7 @@ impl Machine<'_> {
             }
             let new = self.state.memory.len() + self.state.streams.len() + self.state.threads.len();
             let old = before.memory.len() + before.streams.len() + before.threads.len();
-            let calls = self.state.lines[start..].iter().any(|line| line.calls);
+            let calls = self.state.lines[start..].iter().any(|line| line.calls());
             if calls || new != old || !matches!(flow, Flow::Next | Flow::Continue) {
                 self.decided.truncate(decided.0);
                 self.choices.truncate(decided.1);

@@ -15,7 +15,9 @@ use super::launches::KernelLaunchCall;
 use super::machine::Machine;
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS};
-use super::values::{GraphNode, GraphObject, HostLine, HostValue, RecordValue, StreamCapture};
+use super::values::{
+    GraphNode, GraphObject, HostLine, HostValue, LineEffect, RecordValue, StreamCapture,
+};
 
 impl Machine<'_> {
     /// `cudaGraphCreate(&graph, 0)`
@@ -211,7 +213,7 @@ impl Machine<'_> {
             lines.push(HostLine {
                 text,
                 range: range.clone(),
-                calls: true,
+                effect: LineEffect::Call,
             });
         };
         while let Some(wait) = done.iter().position(|done| !done) {

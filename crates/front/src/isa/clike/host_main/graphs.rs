@@ -14,7 +14,9 @@ use std::ops::Range;
 use super::machine::Machine;
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS};
-use super::values::{EventObject, GraphObject, HostLine, HostValue, StreamCapture, StreamObject};
+use super::values::{
+    EventObject, GraphObject, HostLine, HostValue, LineEffect, StreamCapture, StreamObject,
+};
 
 impl Machine<'_> {
     /// `cudaStreamBeginCapture(stream, mode)`
@@ -89,7 +91,7 @@ impl Machine<'_> {
         capture.lines.push(HostLine {
             text: text.to_owned(),
             range: range.clone(),
-            calls: true,
+            effect: LineEffect::Call,
         });
         Ok(true)
     }

@@ -12,7 +12,8 @@ use super::tree::{
 };
 pub(super) use super::values::null;
 use super::values::{
-    AllocatedBy, HostLine, HostPlace, HostValue, HostVariable, Pointer, ProgramState, zero_of,
+    AllocatedBy, HostLine, HostPlace, HostValue, HostVariable, LineEffect, Pointer, ProgramState,
+    zero_of,
 };
 use program::Ty;
 
@@ -144,10 +145,15 @@ impl<'a> Machine<'a> {
 
     /// Adds a line to the program that remains.
     pub(super) fn emit(&mut self, text: String, range: &Range<usize>) {
+        self.emit_with(LineEffect::Other, text, range);
+    }
+
+    /// Adds a line with an effect to the program that remains.
+    pub(super) fn emit_with(&mut self, effect: LineEffect, text: String, range: &Range<usize>) {
         self.state.lines.push(HostLine {
             text,
             range: range.clone(),
-            calls: false,
+            effect,
         });
     }
 
@@ -167,10 +173,7 @@ impl<'a> Machine<'a> {
         if self.captured(&text, range)? {
             return Ok(());
         }
-        self.emit(text, range);
-        if let Some(line) = self.state.lines.last_mut() {
-            line.calls = true;
-        }
+        self.emit_with(LineEffect::Call, text, range);
         Ok(())
     }
 

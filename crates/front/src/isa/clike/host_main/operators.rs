@@ -188,7 +188,7 @@ impl Machine<'_> {
         let from = self.state.lines.len();
         let right = self.value(b)?;
         let lines = self.state.lines.split_off(from);
-        if let Some(call) = lines.iter().find(|line| line.calls) {
+        if let Some(call) = lines.iter().find(|line| line.calls()) {
             let range = call.range.clone();
             return self.wrong(
                 &range,

@@ -162,7 +162,7 @@ impl Machine<'_> {
             let Some(start) = lines.first().map(|line| line.range.clone()) else {
                 continue;
             };
-            self.emit(format!("used_after_end({name});"), &start);
+            self.mark_late_use(name, &start);
         }
     }
 

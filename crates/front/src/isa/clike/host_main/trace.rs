@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use super::code::HostCode;
 use super::machine::Machine;
 use super::parser::Read;
-use super::values::{ElementType, HostLine, HostValue, KernelUse, MemoryObject, ProgramState};
+use super::values::{
+    ElementType, HostLine, HostValue, KernelUse, LineEffect, MemoryObject, ProgramState,
+};
 use diag::{Diagnostic, MappedText, Span};
 use program::Dialect;
 
@@ -262,9 +264,7 @@ fn type_of(memory: &MemoryObject) -> Option<String> {
 
 /// Whether lines have the mark of a late use.
 fn is_late(lines: &[HostLine]) -> bool {
-    lines
-        .iter()
-        .any(|line| line.text.starts_with("used_after_end("))
+    lines.iter().any(|line| line.effect == LineEffect::LateUse)
 }
 
 /// The name of a type of numbers, as a test writes it.

@@ -14,7 +14,7 @@ use super::library::{memory_of, repeated};
 use super::machine::{Flow, Machine};
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS, kind_word};
-use super::values::{AllocatedBy, HostValue, Pointer};
+use super::values::{AllocatedBy, HostValue, LineEffect, Pointer};
 
 /// Bytes that a call copies: where they go, and where they are, each with its memory.
 struct CopyPart {
@@ -283,7 +283,8 @@ impl Machine<'_> {
             let ty = super::access::c_name(self.state.memory[from].cell_element(cell));
             let target = self.named(stage, to);
             self.emit(format!("{ty} {register} = {source};"), call.range);
-            self.emit(format!("{target} = {register};"), call.range);
+            let text = format!("{target} = {register};");
+            self.emit_with(LineEffect::Write(stage), text, call.range);
         }
         Ok(stage)
     }
@@ -446,10 +447,10 @@ impl Machine<'_> {
         self.inside = inside;
         let own = std::mem::replace(&mut self.state.lines, lines);
         // The values that the function writes are unknown from here on.
-        for (object, shadow) in self.state.memory.iter_mut().zip(shadows) {
-            let named = format!("{}[", object.name);
-            let writes = own.iter().any(|line| line.text.starts_with(&named));
-            object.shadow = if writes {
+        let memory = self.state.memory.iter_mut().zip(shadows).enumerate();
+        for (number, (object, shadow)) in memory {
+            let write = LineEffect::Write(number);
+            object.shadow = if own.iter().any(|line| line.effect == write) {
                 vec![None; object.cells()]
             } else {
                 shadow

@@ -341,8 +341,27 @@ pub(super) struct KernelUse {
 pub(super) struct HostLine {
     pub(super) text: String,
     pub(super) range: Range<usize>,
+    pub(super) effect: LineEffect,
+}
+
+/// The effect of a line of the host program that remains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineEffect {
+    /// It calls the runtime, other than to ask.
+    Call,
+    /// It writes an element of memory, given by its number.
+    Write(usize),
+    /// It uses something behind its end.
+    LateUse,
+    /// Anything else.
+    Other,
+}
+
+impl HostLine {
     /// Whether it calls the runtime, other than to ask.
-    pub(super) calls: bool,
+    pub(super) fn calls(&self) -> bool {
+        self.effect == LineEffect::Call
+    }
 }
 
 /// The state of a program.
