@@ -17,9 +17,9 @@ pub(super) use hand::{CompletionsArgs, ExplainArgs, ManArgs, NewArgs};
 pub(super) use values::report_file;
 pub(super) use values::{
     Color, Deny, DenyAdvice, DeviceArg, EngineArg, FormatArg, LanguageArg, MemoryArg, NoTests,
-    PicturesArg, ScheduleArg, SchedulingArg,
+    PicturesArg, Resident, ScheduleArg, SchedulingArg,
 };
-use values::{count, device, early, memory, option_value, schedule};
+use values::{count, device, early, memory, option_value, resident, schedule};
 
 /// A memory-model checker for GPU programs.
 #[derive(Debug, Parser)]
@@ -711,9 +711,14 @@ pub(super) struct LaunchArgs {
     /// block]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) sms: Option<u32>,
-    /// A multiprocessor has room for N blocks at once [default: 1, with `--sms`]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) resident: Option<u32>,
+    /// A multiprocessor has room for N blocks at once, or for as many as one of a target has:
+    /// auto:sm_80 [default: 1, with `--sms`]
+    #[arg(long, value_name = "N|auto:TARGET", value_parser = resident)]
+    pub(super) resident: Option<Resident>,
+    /// With `--resident auto:TARGET`: a thread has N registers, as `ptxas -v` says [default: few
+    /// enough not to matter]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub(super) registers: Option<u32>,
     /// A cooperative launch: fails unless all blocks are resident at once
     #[arg(long)]
     pub(super) cooperative: bool,

@@ -8,7 +8,7 @@ mod tell;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use super::args::{LaunchArgs, MemoryArg, RunArgs, ScheduleArg};
+use super::args::{LaunchArgs, MemoryArg, Resident, RunArgs, ScheduleArg};
 use super::decide::{Decided, milliseconds};
 use super::defect::{self, Again, Defect};
 use super::plan::{RequestedModels, Unit};
@@ -24,6 +24,7 @@ use program::litmus::LitmusTest;
 use program::options::Setting;
 use recording::Recording;
 use report::{Observations, ReportSubject, RunExpected};
+use simt::occupancy::Multiprocessor;
 use simt::schedule::{Observation, Recorded};
 use simt::{self, LaunchOptions, MachineMemory, RunOptions, Schedule, Scheduling};
 
@@ -37,8 +38,21 @@ struct RunPlan {
     how: RunMethod,
     trace: bool,
     record: bool,
+    /// The multiprocessor whose resources decide how many blocks are resident, and the registers of
+    /// a thread.
+    occupancy: Option<(Multiprocessor, Option<u32>)>,
     /// The rule that is taken out of the machine, to see whether a check notices.
     without: Option<String>,
+}
+
+impl RunPlan {
+    /// How many blocks of a test a multiprocessor has room for, if its resources decide that; an
+    /// error if it has room for none.
+    fn room(&self, test: &LitmusTest) -> Option<Result<u32, String>> {
+        let (sm, registers) = self.occupancy?;
+        let room = sm.room_for(&test.program, registers.map(u64::from));
+        Some(room.map(|room| u32::try_from(room).unwrap_or(u32::MAX)))
+    }
 }
 
 #[derive(Clone)]
@@ -133,6 +147,10 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         how,
         trace: args.trace,
         record: args.record.is_some(),
+        occupancy: match args.launch.resident {
+            Some(Resident::Auto(sm)) => Some((sm, args.launch.registers)),
+            _ => None,
+        },
         without: args.without.clone(),
     };
     run.open(&units, false)?;
@@ -189,10 +207,16 @@ fn options(args: &RunArgs, timeout: Option<Duration>) -> Result<RunOptions, Box<
         warp_size,
         sms,
         resident,
+        registers: _,
         cooperative,
         max_block,
         max_shared,
     } = args.launch;
+    // Those of a target are computed for each test.
+    let resident = match resident {
+        Some(Resident::Blocks(blocks)) => Some(blocks),
+        Some(Resident::Auto(_)) | None => None,
+    };
     let options = RunOptions {
         scheduling: Scheduling::from(args.scheduling),
         launch: LaunchOptions {
@@ -253,14 +277,19 @@ fn judge(job: &ExecutorJob<'_>, settings: &Settings, plan: &RunPlan) -> Decided<
     } else {
         MachineMemory::Sc
     };
+    let test: &LitmusTest = &with_options(unit, settings);
+    let mut launch = plan.options.launch;
+    if let Some(Ok(room)) = plan.room(test) {
+        launch.resident = Some(room);
+    }
     let plan = &RunPlan {
         options: RunOptions {
             memory,
+            launch,
             ..plan.options
         },
         ..plan.clone()
     };
-    let test: &LitmusTest = &with_options(unit, settings);
     let mut report = empty_report(unit, plan);
     let (mut defects, mut recording) = (Vec::new(), None);
     match panics::catch(|| JudgedRuns::of(unit, test, settings, plan)) {
@@ -356,6 +385,7 @@ impl JudgedRuns {
             return Err(reason.to_string());
         }
         let deadline = Deadline::after(settings.limits.timeout);
+        plan.room(test).transpose()?;
         // Half of the time is for what the model says of the runs.
         let in_time = RunPlan {
             options: RunOptions {

@@ -611,3 +611,16 @@ code = "cooperative_groups::this_grid().sync();"
         &["no undefined behaviour observed; the model: race-free, defined"],
     );
 }
+
+#[test]
+fn resources_decide_how_many_blocks_are_resident() {
+    let test = kernel("x = 1;", "");
+    let room = |arguments: &[&str]| run(&test, &[&["--runs", "1"], arguments].concat());
+    let plain = room(&["--resident", "auto:sm_75"]);
+    has(&plain.out, &["room for 16 blocks"]);
+    let registers = room(&["--resident", "auto:sm_90", "--registers", "128"]);
+    has(&registers.out, &["room for 16 blocks"]);
+    let unknown = room(&["--resident", "auto:sm_60"]);
+    assert_eq!(unknown.code, Some(2), "{}", unknown.err);
+    has(&unknown.err, &["sm_70", "sm_120"]);
+}

@@ -60,6 +60,7 @@ mod meetings;
 mod memories;
 mod memory;
 mod misuse;
+pub mod occupancy;
 mod options;
 mod place;
 mod prepare;

@@ -10,6 +10,7 @@ use diag::nearest;
 use engine::Engine;
 use program::dialect::Runtime;
 use report::ReportFormat;
+use simt::occupancy::{self, Multiprocessor};
 use simt::{Early, Scheduling};
 
 /// When to use colours.
@@ -45,6 +46,34 @@ impl From<SchedulingArg> for Scheduling {
             SchedulingArg::Subgroups => Scheduling::Subgroups,
         }
     }
+}
+
+/// How many blocks a multiprocessor has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Resident {
+    /// So many.
+    Blocks(u32),
+    /// As its resources allow.
+    Auto(Multiprocessor),
+}
+
+/// Reads a number of blocks, or `auto:sm_80`.
+///
+/// # Errors
+/// It is neither, or the target is unknown.
+pub(in crate::cli) fn resident(text: &str) -> Result<Resident, String> {
+    if let Some(target) = text.strip_prefix("auto:") {
+        let sm = occupancy::multiprocessor(target).ok_or_else(|| {
+            let known = occupancy::MULTIPROCESSORS.map(|sm| format!("sm_{}", sm.target));
+            format!("expected one of {}", known.join(", "))
+        })?;
+        return Ok(Resident::Auto(sm));
+    }
+    let blocks = text.parse().ok().filter(|blocks| *blocks > 0);
+    let expected = "expected a positive number, or `auto:` and a target such as `auto:sm_80`";
+    blocks
+        .map(Resident::Blocks)
+        .ok_or_else(|| expected.to_owned())
 }
 
 /// A device of a runtime.
