@@ -3,7 +3,8 @@
 //!
 //! # Sources
 //! - PTX ISA 9.4, *ld*, *st*: `.weak` is the default; `.relaxed`, `.acquire`, `.release` need a
-//!   scope; `.volatile` is relaxed at system scope; `.mmio` is relaxed at system scope as written.
+//!   scope; `.volatile` is relaxed at system scope; `.mmio` accesses have the scope of the system.
+//! - PTX ISA 9.4, *st.bulk*: a weak write of zeros.
 //! - PTX ISA 9.4, *discard*: a weak write of indeterminate values.
 //! - PTX ISA 9.4, *Cache Operators* and *Cache Eviction Priority Hints*: no effect on consistency,
 //!   hence ignored.
@@ -62,6 +63,10 @@ const NC_SEM: QualGroup = QualGroup {
 const NC_SPACE: QualGroup = QualGroup {
     kind: QualKind::Space,
     words: &["global"],
+};
+const CTA_SPACE: QualGroup = QualGroup {
+    kind: QualKind::Space,
+    words: &["shared::cta"],
 };
 const PREFETCHED: QualGroup = QualGroup {
     kind: QualKind::Space,
@@ -132,6 +137,16 @@ pub(super) const ROWS: &[InstrRow] = &[
         discard,
     )
     .needs(&[Need::always((7, 4), 80)]),
+    InstrRow::new(
+        "st",
+        "`st.bulk{.weak}{.shared::cta} [a], size, 0`",
+        "weak stores of 0 to `size` bytes of shared memory; the size is a constant",
+        &[NC_SEM, CTA_SPACE],
+        &[OperandRole::Addr, OperandRole::Loose, OperandRole::Loose],
+        store_bulk,
+    )
+    .needs(&[Need::always((8, 6), 100)])
+    .keyed(&["bulk"]),
     InstrRow::new(
         "prefetchu",
         "`prefetchu.L1 [a]`",
@@ -267,8 +282,6 @@ pub(super) const ROWS: &[InstrRow] = &[
 ];
 
 fn discard(e: &mut Emit<'_, '_>, c: &PtxInstr) {
-    // The accesses have the type of the location.
-    e.through_register = false;
     if c.expr(1) != Expr::Const(LINE) || c.quals.get(QualKind::Ignored).is_none() {
         e.error(
             "wrong-operand",
@@ -278,16 +291,60 @@ fn discard(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         );
         return;
     }
+    let line = ByteRange {
+        space: Space::Global,
+        length: LINE,
+        unit: LINE,
+    };
+    store_weakly(e, c, line, Expr::unknown);
+}
+
+/// The number of bytes that a size of `st.bulk` is a multiple of.
+const BULK_UNIT: i64 = 8;
+
+fn store_bulk(e: &mut Emit<'_, '_>, c: &PtxInstr) {
+    let length = match (c.expr(1), c.expr(2)) {
+        (Expr::Const(size), Expr::Const(0)) if size > 0 && size % BULK_UNIT == 0 => size,
+        _ => {
+            let message = "this bulk store is not supported";
+            return e.error("wrong-operand", c.opcode.clone(), message, |d| {
+                d.label("expected a constant size, a multiple of 8, and the value 0")
+            });
+        }
+    };
+    let range = ByteRange {
+        space: Space::Shared,
+        length,
+        unit: BULK_UNIT,
+    };
+    store_weakly(e, c, range, |_| Expr::Const(0));
+}
+
+/// Bytes of a state space, from an address that is a multiple of `unit`.
+struct ByteRange {
+    space: Space,
+    length: i64,
+    unit: i64,
+}
+
+/// Stores a value to each location in a range.
+fn store_weakly(e: &mut Emit<'_, '_>, c: &PtxInstr, bytes: ByteRange, value: fn(Ty) -> Expr) {
+    let ByteRange {
+        space,
+        length,
+        unit,
+    } = bytes;
+    // The accesses have the type of the location.
+    e.through_register = false;
     read_only(e, c);
-    let Some(memory) = copies::end(e, c, 0, Space::Global, LINE, LINE) else {
+    let first = copies::aligned(c.expr(0), unit);
+    let Some(memory) = copies::end(e, c, 0, space, length, unit) else {
         return;
     };
     let Some(ty) = copies::one_type(e, c, memory, memory) else {
         return;
     };
-    let unknown = Expr::unknown(ty);
-    let first = copies::aligned(c.expr(0), LINE);
-    for k in 0..LINE / i64::from(ty.bytes()) {
+    for k in 0..length / i64::from(ty.bytes()) {
         let access = Access {
             tags: Tags::of(&[Tag::Generic, Tag::Weak]),
             scope: None,
@@ -295,7 +352,7 @@ fn discard(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         };
         e.push(Op::Store {
             addr: plus(first.clone(), k, ty),
-            value: unknown.clone(),
+            value: value(ty),
             access,
         });
     }
@@ -575,12 +632,21 @@ pub(super) fn access(e: &mut Emit<'_, '_>, c: &PtxInstr, proxy: Proxy) -> Option
         Some("acquire") => Some(Tag::Acquire),
         Some(_) => Some(Tag::Release),
     };
-    if flag == Some("mmio") && (order != Some(Tag::Relaxed) || scope != Some(Scope::Sys)) {
+    if flag == Some("mmio") && (order.is_none() || scope != Some(Scope::Sys)) {
+        let strong = if c.row.opcode == "ld" {
+            "acquire"
+        } else {
+            "release"
+        };
         e.error(
             "conflicting-qualifiers",
             c.opcode.clone(),
-            "`.mmio` accesses are `.relaxed.sys`",
-            |d| d.label("expected `.mmio.relaxed.sys`"),
+            "`.mmio` accesses have an order and the scope of the system",
+            |d| {
+                d.label(format!(
+                    "expected `.mmio.relaxed.sys` or `.mmio.{strong}.sys`"
+                ))
+            },
         );
         return None;
     }

@@ -19,6 +19,10 @@ fn compilers_spelling_and_short_form_mean_the_same() {
             "ld.mmio.relaxed.sys.s64 %r1, [x]",
             "ld.mmio.relaxed.sys r1, x\n",
         ),
+        (
+            "ld.mmio.acquire.sys.s64 %r1, [x]",
+            "ld.mmio.acquire.sys r1, x\n",
+        ),
         ("st.u32 [a+8], 7;", "st.weak a[2], 7\n"),
         ("ld.global.s64 { %r1 }, [ x + 0 ];", "ld.weak r1, x\n"),
         ("st.global.s64 [ x + 0 ], { 7 };", "st.weak x, 7\n"),

@@ -216,6 +216,11 @@ fn mistakes_have_names() {
         ("discard.global [gg], 128", "wrong-operand"),
         ("discard.global.L2 [ss], 128", "wrong-space"),
         ("discard.L2 [b], 128", "mbarrier-access"),
+        ("st.bulk.weak.shared::cta [ss], 12, 0", "wrong-operand"),
+        ("st.bulk.weak.shared::cta [ss], 16, 1", "wrong-operand"),
+        ("st.bulk [gg], 16, 0", "wrong-space"),
+        ("ld.mmio.acquire.gpu r1, [gg]", "conflicting-qualifiers"),
+        ("st.mmio.sys [gg], 1", "conflicting-qualifiers"),
         (
             "clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [gg], [b]",
             "wrong-space",
