@@ -68,6 +68,10 @@ const FEATURES: &[Feature] = &[
         let instr = program.asynchronous()?;
         Some(named("asynchronous operations", instr))
     }),
+    Feature(ModelWord::Role(BaseRole::Address), |program| {
+        let name = program.alias_in_source()?;
+        Some(format!("virtual aliases (`{name}`)"))
+    }),
     Feature(ModelWord::Role(BaseRole::Whole), |program| {
         let instr = program.of_several_cells()?;
         let why = match instr.element.whole {

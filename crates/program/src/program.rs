@@ -91,6 +91,14 @@ impl Program {
             .find(|instr| foreign && instr.op.is_ptx())
     }
 
+    /// A further virtual address of memory in a program of a language without proxies.
+    pub fn alias_in_source(&self) -> Option<&str> {
+        let foreign = !self.dialect.row().proxies;
+        let mut aliases = self.locations.iter().filter(|_| foreign);
+        let alias = aliases.find(|l| matches!(l.kind, LocationKind::Alias { .. }))?;
+        Some(&alias.name)
+    }
+
     /// The thread's lane: the number of threads of its warp before it.
     pub fn lane(&self, id: ThreadId) -> u32 {
         self.seat(id, Scope::Warp).rank

@@ -40,9 +40,7 @@ pub(super) const FRONTS: &[Front] = &[
         dialect: Dialect::Cuda,
         syntax: Syntax::C,
         heads: &[],
-        foreign: &[
-            "alias", "proxy", "svm", "regions", "atomic", "bytes", "fields",
-        ],
+        foreign: &["proxy", "svm", "regions", "atomic", "bytes", "fields"],
         ranges: false,
     },
     Front {
