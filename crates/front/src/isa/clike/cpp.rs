@@ -260,10 +260,15 @@ impl Parser<'_, '_> {
 
     /// The member or call after `object.`.
     pub(super) fn method(&mut self, object: Expr) -> Parsed<Expr> {
+        let start = self.tokens.range().start;
+        if self.language.cpp {
+            // `b.~barrier()`
+            self.eat("~");
+        }
         if self.tokens.peek() != Tok::Name {
             return self.unexpected("a member, or a function such as `load`");
         }
-        let name = self.next();
+        let name = start..self.next().end;
         if self.templates.contains(self.str(&name)) && self.tokens.peek() == Tok::Punct("<") {
             let given = self.template_arguments()?;
             self.instances.of_calls.insert(name.start, given);

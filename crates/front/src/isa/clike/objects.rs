@@ -90,6 +90,14 @@ impl WaitPhase {
     }
 }
 
+/// The destructors, by kind of object.
+const DESTRUCTORS: [(&str, &str); 4] = [
+    ("barrier", "~barrier"),
+    ("latch", "~latch"),
+    ("semaphore", "~counting_semaphore"),
+    ("semaphore", "~binary_semaphore"),
+];
+
 impl Lowering<'_, '_> {
     /// A member function of a barrier, latch or semaphore.
     pub(super) fn member_function(
@@ -106,6 +114,10 @@ impl Lowering<'_, '_> {
             _ => "semaphore",
         };
         let word = self.str(name);
+        if DESTRUCTORS.contains(&(kind, word)) && args.is_empty() {
+            self.destroy(&object);
+            return Value::void();
+        }
         let of_class = || MEMBERS.iter().filter(|m| m.0 == kind);
         let Some(&(_, word, least, most)) = of_class().find(|m| m.1 == word) else {
             self.error(
@@ -153,6 +165,20 @@ impl Lowering<'_, '_> {
             Class::Semaphore(_, most) => self.semaphore_function(word, &object, &arg, most),
             _ => Value::int(0),
         }
+    }
+
+    /// Ends the life of an object: a plain write, which races with calls of other threads.
+    fn destroy(&mut self, object: &Atomic) {
+        let access = Access {
+            tags: Tags::of(&[Tag::Object, Tag::Ends]),
+            scope: None,
+            ty: Ty::WORD,
+        };
+        self.push(Op::Store {
+            addr: object.addr.clone(),
+            value: Expr::Const(0),
+            access,
+        });
     }
 
     fn barrier_function(&mut self, word: &str, object: &Atomic, arg: Expr) -> Value {
@@ -292,7 +318,7 @@ impl Lowering<'_, '_> {
             _ => Expr::Select(most.into(), addr.into(), Expr::Const(0).into()),
         };
         let access = Access {
-            tags: Tags::of(&[Tag::Object]),
+            tags: Tags::of(&[Tag::Object, Tag::Begins]),
             scope: None,
             ty: Ty::WORD,
         };
