@@ -118,6 +118,16 @@ impl HostBuilder<'_, '_> {
                     self.bodies.copy(request, memory, &cells, device),
                 )
             }
+            CallAction::CopyRect => {
+                let (to, source) = (request.memory[0]?, request.memory[1]?);
+                let cells = self.rectangle(request, to.0, source.0)?;
+                let memory = [Some(source.0), Some(to.0)];
+                (
+                    CommandKind::Copy,
+                    self.bodies.copy(request, memory, &cells, device),
+                )
+            }
+            CallAction::Migrate => (CommandKind::Copy, Body::default()),
             CallAction::Fill => {
                 let to = request.memory[0]?.0;
                 let cells = self.cells(request, to, to)?;

@@ -33,10 +33,22 @@ pub(super) struct HostEvents {
 
 /// Whether a call puts a command on a queue, or registers a function to run.
 pub(super) fn enqueues(does: CallAction) -> bool {
-    use CallAction::{Barrier, Callback, Copy, Fill, HostFunction, Launch, Map, Marker, Unmap};
+    use CallAction::{
+        Barrier, Callback, Copy, CopyRect, Fill, HostFunction, Launch, Map, Marker, Migrate, Unmap,
+    };
     matches!(
         does,
-        Launch | Copy | Fill | Map | Unmap | Marker | Barrier | HostFunction | Callback
+        Launch
+            | Copy
+            | CopyRect
+            | Migrate
+            | Fill
+            | Map
+            | Unmap
+            | Marker
+            | Barrier
+            | HostFunction
+            | Callback
     )
 }
 

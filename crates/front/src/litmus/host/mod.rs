@@ -31,6 +31,7 @@ mod children;
 mod commands;
 mod events;
 mod misuse;
+mod rectangles;
 
 pub(super) use assembly::PtxKernels;
 use bodies::Bodies;

@@ -34,6 +34,11 @@ const INSTEAD: &[(&[&str], &str)] = &[
         "queues are declared, as in `queues = { q = \"out-of-order\" }`",
     ),
     (
+        &["clCreateProgramWithBuiltInKernels"],
+        "use a kernel of the test: \"the semantics of a built-in kernel are defined outside of \
+         OpenCL\" (OpenCL API, Execution Model, Categories of Kernels)",
+    ),
+    (
         &[
             "clCreateContext",
             "clCreateProgram",
@@ -54,7 +59,8 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
     (
         &["clEnqueueNativeKernel"],
-        "its order is implementation-defined; use a callback or a kernel",
+        "use a callback or a kernel: \"the semantics of native kernels are implementation-defined\" \
+         (OpenCL API, Execution Model, Categories of Kernels)",
     ),
     (
         &["create_user_event", "set_user_event_status"],

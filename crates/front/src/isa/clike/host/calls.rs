@@ -12,6 +12,10 @@ pub enum CallAction {
     Launch,
     /// Copies memory.
     Copy,
+    /// Copies a rectangle of memory.
+    CopyRect,
+    /// Moves memory to a device, which changes no value.
+    Migrate,
     /// Fills memory with a value.
     Fill,
     /// Makes memory accessible to the host.
@@ -91,6 +95,10 @@ pub(super) enum ParamRole {
     To,
     /// Memory that the call reads.
     From,
+    /// The distance in [`super::Request::pitches`] with that index.
+    Pitch(usize),
+    /// None, one or several of these words, joined by `|`.
+    Flags(&'static [&'static str]),
     /// A number of bytes; optional in every call.
     Bytes,
     /// A number of bytes with `sizeof`; optional in every call.
@@ -200,6 +208,7 @@ const MAP_FLAGS: &[&str] = &[
     "CL_MAP_WRITE",
     "CL_MAP_WRITE_INVALIDATE_REGION",
 ];
+const MIGRATION_FLAGS: &[&str] = &["CL_MIGRATE_MEM_OBJECT_HOST"];
 const START_FLAGS: &[&str] = &[
     "CLK_ENQUEUE_FLAGS_NO_WAIT",
     "CLK_ENQUEUE_FLAGS_WAIT_KERNEL",
@@ -209,8 +218,8 @@ const STATUS_QUERY: &[&str] = &["CL_EVENT_COMMAND_EXECUTION_STATUS"];
 
 use CallAction::*;
 use ParamRole::{
-    Blocking, Bytes, Context, Device, Event, Function, Kernel, Lane, NewEvent, Sizes, To, Unused,
-    Value,
+    Blocking, Bytes, Context, Device, Event, Function, Kernel, Lane, NewEvent, Pitch, Sizes, To,
+    Unused, Value,
 };
 use ParamRole::{From, Waits, Words};
 
@@ -281,6 +290,71 @@ pub(super) const ROWS: &[CallRow] = &[
         Copy,
         3,
         &[Lane, From, To, ParamRole::Extent, Waits, NewEvent],
+    ),
+    cl(
+        "clEnqueueReadBufferRect",
+        CopyRect,
+        11,
+        &[
+            Lane,
+            From,
+            Blocking,
+            Sizes(1),
+            Sizes(0),
+            Sizes(2),
+            Pitch(2),
+            Pitch(3),
+            Pitch(0),
+            Pitch(1),
+            To,
+            Waits,
+            NewEvent,
+        ],
+    ),
+    cl(
+        "clEnqueueWriteBufferRect",
+        CopyRect,
+        11,
+        &[
+            Lane,
+            To,
+            Blocking,
+            Sizes(0),
+            Sizes(1),
+            Sizes(2),
+            Pitch(0),
+            Pitch(1),
+            Pitch(2),
+            Pitch(3),
+            From,
+            Waits,
+            NewEvent,
+        ],
+    ),
+    cl(
+        "clEnqueueCopyBufferRect",
+        CopyRect,
+        10,
+        &[
+            Lane,
+            From,
+            To,
+            Sizes(1),
+            Sizes(0),
+            Sizes(2),
+            Pitch(2),
+            Pitch(3),
+            Pitch(0),
+            Pitch(1),
+            Waits,
+            NewEvent,
+        ],
+    ),
+    cl(
+        "clEnqueueMigrateMemObjects",
+        Migrate,
+        3,
+        &[Lane, To, ParamRole::Flags(MIGRATION_FLAGS), Waits, NewEvent],
     ),
     cl(
         "clEnqueueSVMMemcpy",

@@ -131,6 +131,7 @@ impl Lowering<'_, '_> {
             sizes: [None, None, None],
             memory: [None, None],
             first: [0, 0],
+            pitches: [0; 4],
             bytes: None,
             value: 0,
             waits: Vec::new(),

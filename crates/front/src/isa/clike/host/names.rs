@@ -52,12 +52,16 @@ pub struct Request {
     pub kernel: Option<usize>,
     /// The index of the host function.
     pub function: Option<usize>,
-    /// CUDA: grid and block; OpenCL: offset, global and local size. Each has its place in the text.
+    /// CUDA: grid and block; OpenCL: offset, global and local size, or of a rectangle the origins in
+    /// the memory written and read, and the region. Each has its place in the text.
     pub sizes: [Option<(Vec<u64>, Span)>; 3],
     /// The memory written and the memory read.
     pub memory: [Option<(LocId, Span)>; 2],
     /// The first element of each.
     pub first: [u32; 2],
+    /// OpenCL: bytes from row to row and from slice to slice, in the memory written and in the
+    /// memory read.
+    pub pitches: [u64; 4],
     /// The number of bytes to copy or to fill.
     pub bytes: Option<(u64, Span)>,
     /// The value for filling memory.

@@ -50,6 +50,9 @@ impl Lowering<'_, '_> {
             ),
             ParamRole::Bytes | ParamRole::Extent => ("a number", self.host_bytes(arg, request)?),
             ParamRole::Value => ("a number", self.host_value(arg, request)),
+            ParamRole::Pitch(n) => ("a number of bytes", self.host_pitch(n, arg, request)),
+            ParamRole::Flags(_) if matches!(arg, Arg::Int(0, _)) => return Ok(()),
+            ParamRole::Flags(known) => return self.host_words(known, arg, request),
             ParamRole::Blocking => ("`CL_TRUE` or `CL_FALSE`", self.host_blocking(arg, request)),
             ParamRole::Words(known) => return self.host_words(known, arg, request),
             ParamRole::Status => (
@@ -332,6 +335,14 @@ impl Lowering<'_, '_> {
         matches!(arg, Arg::Int(..))
     }
 
+    fn host_pitch(&mut self, n: usize, arg: &Arg, request: &mut Request) -> bool {
+        let Arg::Int(bytes @ 0.., _) = arg else {
+            return false;
+        };
+        request.pitches[n] = *bytes as u64;
+        true
+    }
+
     fn host_blocking(&mut self, arg: &Arg, request: &mut Request) -> bool {
         let word = if let Arg::Names(_) = arg {
             self.str(&arg.range())
@@ -370,8 +381,11 @@ impl Lowering<'_, '_> {
             }
             Arg::Int(n, _) if *n < 0 && known.contains(&"CL_COMPLETE") => {
                 self.host_report(arg, "failing commands are not supported", |d| {
-                    d.label("expected `CL_COMPLETE`")
-                        .note("no specification says how a terminated command changes memory")
+                    d.label("expected `CL_COMPLETE`").note(
+                        "after a negative status, the queues of the context \"may no longer be \
+                             available and their behavior is implementation-defined\" (OpenCL API, \
+                             Execution Model, Commands)",
+                    )
                 })
             }
             _ => self.host_wrong(arg, self.cannot_stand(arg), &expected),
