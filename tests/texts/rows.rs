@@ -1,4 +1,5 @@
-//! The rows of OpenCL: each has a test, and a twin with another expectation.
+//! The rows of OpenCL: each has a test, and a twin with another expectation, or an error that
+//! quotes the specification.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,5 +52,35 @@ fn each_row_of_opencl_has_a_test_and_a_twin_with_another_answer() {
             differ(&found(test), &found(twin)),
             "`{test}` and `{twin}` have the same answer"
         );
+    }
+}
+
+/// A host program with one line of the host.
+fn host(line: &str) -> String {
+    format!(
+        "name = \"refused\"\ndialect = \"opencl\"\nqueues = {{ q = \"in-order\" }}\n\
+         memory = {{ x = {{ type = \"int\" }} }}\n[[host]]\ncode = \"{line}\"\n"
+    )
+}
+
+#[test]
+fn errors_quote_what_the_specification_leaves_open() {
+    let lines = [
+        "clEnqueueNativeKernel(q, f);",
+        "clCreateProgramWithBuiltInKernels(q);",
+        "cl_event u = clCreateUserEvent(NULL); clSetUserEventStatus(u, -1);",
+    ];
+    let quoted: Vec<&str> = PAGE
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains('"'))
+        .filter_map(|line| line.split('"').nth(1))
+        .collect();
+    assert_eq!(quoted.len(), lines.len());
+    for (line, quote) in lines.iter().zip(quoted) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("refused.toml");
+        std::fs::write(&path, host(line)).expect("written");
+        let errors = format!("{:?}", read_path(&path).expect_err("it is refused"));
+        assert!(errors.contains(quote), "{line}: {errors}");
     }
 }

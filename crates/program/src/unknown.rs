@@ -11,6 +11,7 @@
 //!   Paths that a condition with a constant value excludes do not count. Paths with different known
 //!   numbers stay separate, so the analysis unrolls a counting loop. If there are too many paths,
 //!   they merge and lose the numbers in which they differ.
+//! - A choice ([`Expr::Select`]) with a known condition has the value of one operand.
 //! - The facts that an instruction states about such a value ([`BinOp::Tells`]) are known: the
 //!   stand-in agrees with them.
 
@@ -170,6 +171,27 @@ impl<'a> CodeFacts<'a> {
         })
     }
 
+    /// The origin of an unknown value that an expression may have on a path of a thread. A choice
+    /// with a known condition has the value of one operand.
+    fn origin(&self, here: Site, held: &PathState, e: &Expr) -> Option<Site> {
+        match e {
+            Expr::Bin(BinOp::Tells, ..) => None,
+            Expr::Select(cond, yes, no) => match self.constant(here.0, held, cond) {
+                Some(0) => self.origin(here, held, no),
+                Some(_) => self.origin(here, held, yes),
+                None => {
+                    let mut all = [cond, yes, no].into_iter();
+                    all.find_map(|e| self.origin(here, held, e))
+                }
+            },
+            e => {
+                let mut found = makes(e).then_some(here);
+                e.registers(&mut |r| found = found.or(held.unknown.get(&r).copied()));
+                found
+            }
+        }
+    }
+
     /// The memory that a micro-op may access on a path of a thread.
     fn reach(&self, (t, at): Site, op: &Op, held: &PathState) -> AccessTarget<'_> {
         let cell = || {
@@ -229,7 +251,23 @@ fn mates(program: &Program, scope: Scope) -> Vec<Rc<[ThreadId]>> {
     all.into_iter().flatten().collect()
 }
 
-/// The registers of a thread on which an address or a branch may depend.
+/// The conditions of choices that may make an unknown value.
+fn conditions(e: &Expr) -> Vec<&Expr> {
+    let mut open = vec![e];
+    let mut found = Vec::new();
+    while let Some(next) = open.pop() {
+        if let Expr::Select(cond, yes, no) = next
+            && makes(next)
+        {
+            found.push(&**cond);
+            open.extend([&**yes, &**no]);
+        }
+    }
+    found
+}
+
+/// The registers of a thread on which an address, a branch, or a choice of an unknown value may
+/// depend.
 fn deciding(program: &Program, t: ThreadId) -> BTreeSet<RegId> {
     let code = &program.thread(t).code;
     let mut found = BTreeSet::new();
@@ -239,8 +277,11 @@ fn deciding(program: &Program, t: ThreadId) -> BTreeSet<RegId> {
         } else {
             None
         };
+        let operands = instr.op.operands();
+        let chosen = operands.into_iter().flat_map(conditions);
         ways.into_iter()
             .chain(instr.op.address())
+            .chain(chosen)
             .for_each(|e| e.registers(&mut |r| _ = found.insert(r)));
     }
     loop {
@@ -463,14 +504,7 @@ impl Unknowns {
 
     /// Updates the state for one micro-op.
     fn step(&mut self, code: &CodeFacts<'_>, here: Site, op: &Op, held: &mut PathState) {
-        let of = |e: &Expr| {
-            if matches!(e, Expr::Bin(BinOp::Tells, ..)) {
-                return None;
-            }
-            let mut found = makes(e).then_some(here);
-            e.registers(&mut |r| found = found.or(held.unknown.get(&r).copied()));
-            found
-        };
+        let of = |e: &Expr| code.origin(here, held, e);
         let nothing_written = self.unwritten.contains(&here).then_some(here);
         let reach = code.reach(here, op, held);
         let in_memory = self.found(code, &reach).or(nothing_written);

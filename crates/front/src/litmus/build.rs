@@ -1,7 +1,7 @@
 //! Builds a [`Program`] from parsed threads and declared memory: the last step of all readers.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::{program_scope, views};
@@ -12,6 +12,7 @@ use crate::isa::ptx::{
     warn_of_lost_bytes,
 };
 use diag::{Sink, Span};
+use program::points::Points;
 use program::{
     Dialect, Expr, GroupKey, GroupSeat, Init, Instr, LocId, LocationKind, Machine, Op, Place,
     Program, Scope, Tag, Thread,
@@ -229,37 +230,52 @@ pub(super) fn build_clike(
 
 /// Makes every atomically accessed object atomic, whatever its type: functions of OpenCL 1.x and
 /// builtins of compilers work on plain objects. An atomic access through a register may reach any
-/// object, so it makes all of them atomic. An object without atomic accesses keeps its executions,
-/// unless they race.
+/// object that the register may point to, so it makes all of these atomic. An object without atomic
+/// accesses keeps its executions, unless they race.
 pub(super) fn settle_atomicity(program: &mut Program) {
-    let accesses = program
+    let accesses: Vec<(usize, Expr)> = program
         .instrs()
-        .filter(|(_, _, instr)| instr.op.is_access() && instr.op.has(Tag::Atomic));
-    let bases: Vec<Option<LocId>> = accesses
-        .map(|(_, _, instr)| instr.op.address().and_then(Expr::base))
+        .filter(|(_, _, instr)| instr.op.is_access() && instr.op.has(Tag::Atomic))
+        .filter_map(|(thread, _, instr)| Some((usize::from(thread.0), instr.op.address()?.clone())))
         .collect();
-    let objects: Vec<LocId> = bases
-        .iter()
-        .flatten()
-        .map(|loc| program.object(*loc))
-        .collect();
+    let through_register = accesses.iter().any(|(_, addr)| addr.base().is_none());
+    let points = through_register.then(|| Points::compute(program));
+    let mut objects: BTreeSet<LocId> = BTreeSet::new();
+    let mut anywhere = false;
+    for (thread, addr) in &accesses {
+        match (addr.base(), &points) {
+            (Some(loc), _) => drop(objects.insert(program.object(loc))),
+            (None, Some(points)) => {
+                let all = points.of(*thread, addr);
+                // A computed address may be that of any object.
+                anywhere |= all.is_empty();
+                objects.extend(all);
+            }
+            (None, None) => {}
+        }
+    }
     for (i, location) in program.locations.iter_mut().enumerate() {
-        let LocationKind::Object { atomic, .. } = &mut location.kind else {
-            continue;
-        };
-        *atomic |= bases.contains(&None) || objects.contains(&LocId(i as u16));
+        if let LocationKind::Object { atomic, .. } = &mut location.kind {
+            *atomic |= anywhere || objects.contains(&LocId(i as u16));
+        }
     }
 }
 
-/// Declares the memory that votes of blocks use, if some code votes.
+/// Declares the memory that votes of blocks and copies of work-groups use, if some code has them.
 pub(super) fn declare_votes<'a>(
     dialect: Dialect,
     mut units: impl Iterator<Item = &'a clike::ClikeCode>,
     symbols: &mut Symbols,
     sink: &mut Sink,
 ) {
-    if clike::Language::of(dialect).is_some_and(|l| l.cpp) && units.any(clike::ClikeCode::votes) {
-        clike::declare_votes(symbols, sink);
+    match clike::Language::of(dialect) {
+        Some(language) if language.cpp => {
+            if units.any(clike::ClikeCode::votes) {
+                clike::declare_votes(symbols, sink);
+            }
+        }
+        Some(_) if units.any(clike::ClikeCode::copies) => clike::declare_copies(symbols, sink),
+        _ => {}
     }
 }
 

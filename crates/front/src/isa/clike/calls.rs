@@ -136,6 +136,8 @@ pub(super) enum Does {
     /// Passes a value to the threads of a group of that scope and returns a combination of the
     /// values received.
     Hand(Handed, Scope),
+    /// OpenCL C: the same with the work-items of the sub-group that run together.
+    HandActive(Handed),
     /// CUDA: the lanes of the warp that run together.
     ActiveMask,
     /// A fence. If the row has an order, the call has no order argument.
@@ -483,6 +485,12 @@ pub(super) const ROWS: &[FunctionRow] = &[
     row("min", In::OpenCl, Does::Smaller, PAIR),
     row("max", In::OpenCl, Does::Larger, PAIR),
     row("abs", In::OpenCl, Does::Bits(BitOp::Absolute, None), ONE),
+    row(
+        "prefetch",
+        In::OpenCl,
+        Does::Nothing,
+        &[Role::Ignored, Role::Ignored],
+    ),
     row("popcount", In::OpenCl, Does::Bits(BitOp::Ones, None), ONE),
     row(
         "clz",

@@ -107,7 +107,11 @@ impl Parser<'_, '_> {
     /// The floating-point type of that name, unless the code declares something else by the name:
     /// `half` is no keyword of CUDA C++.
     fn floating(&self, word: &str) -> Option<Format> {
-        floats::named(word, column(self.language.dialect))
+        let value = match self.language.row().regions {
+            true => word.strip_prefix("atomic_").unwrap_or(word),
+            false => word,
+        };
+        floats::named(value, column(self.language.dialect))
             .filter(|_| !self.variables.contains(word))
     }
 
@@ -411,6 +415,7 @@ impl Parser<'_, '_> {
             ("bool" | "_Bool", _) => Base::Bool,
             ("auto", _) => Base::Auto,
             (word, _) if self.floating(word).is_some() => {
+                of_base.atomic |= word.starts_with("atomic_");
                 self.floating(word).map_or(Base::Void, Base::Float)
             }
             (_, Some((ty, atomic))) => {

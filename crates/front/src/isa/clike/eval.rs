@@ -14,9 +14,10 @@ use std::ops::Range;
 
 use super::annotations::is_operator;
 use super::ast::{Expr as Tree, ExprKind, Initial, TypeName};
-use super::calls::{Does, MOST_ARGUMENTS, ROWS};
+use super::calls::{Does, MOST_ARGUMENTS};
 use super::coordinates::of_groups;
 use super::cuda_calls::FUNCTIONS;
+use super::function_table::rows;
 use super::language::Shifts;
 use super::lower::{Lowering, Touches};
 use super::pipelines::role;
@@ -26,7 +27,7 @@ use super::scope::Binding;
 use super::types::{Qualified, Type, Value, common, folded};
 use super::words::{LIMITS, bare};
 use super::{floats, math};
-use program::{Access, BinOp, CmpOp, Expr, LocId, Op, Ty};
+use program::{Access, BinOp, CmpOp, Expr, LocId, Op, Space, Ty};
 
 impl Lowering<'_, '_> {
     /// The test's location that a name denotes in this thread.
@@ -916,16 +917,27 @@ impl Lowering<'_, '_> {
         {
             return self.made(tree, of, &args.iter().collect::<Vec<_>>());
         }
+        let language = self.env.language;
         match (bare(word), args) {
             ("init", _) if self.env.language.cpp => return self.init_object(tree, args),
             // For a value without an owner, `move` returns the value.
             ("move" | "forward", [arg]) if self.env.language.cpp => return self.eval(arg),
             ("swap", [a, b]) if self.env.language.cpp => return self.swap(tree, a, b),
+            ("to_global", [arg]) if language.row().regions => {
+                return self.pointer_into(Space::Global, arg);
+            }
+            ("to_local", [arg]) if language.row().regions => {
+                return self.pointer_into(Space::Shared, arg);
+            }
+            ("to_private", [arg]) if language.row().regions => {
+                return self.pointer_into(Space::Local, arg);
+            }
             _ => {}
         }
-        let language = self.env.language;
+        if let Some(value) = self.copies_async(word, tree, args) {
+            return value;
+        }
         let here = |r: &&super::calls::FunctionRow| language.functions.contains(&r.dialects);
-        let rows = || ROWS.iter().chain(FUNCTIONS);
         let plain = if language.cpp { bare(word) } else { word };
         match rows().filter(here).find(|r| r.name == plain) {
             Some(row) => self.function(row, tree, args, None),
@@ -952,6 +964,53 @@ impl Lowering<'_, '_> {
                 self.nothing()
             }
         }
+    }
+
+    /// `to_global(p)` and its like: the pointer if it leads into the space, else null (OpenCL C,
+    /// *Address Space Qualifier Functions*).
+    fn pointer_into(&mut self, space: Space, tree: &Tree) -> Value {
+        let pointer = self.eval(tree);
+        let Some(of) = pointer.target().map(|of| Qualified::clone(of)) else {
+            self.error("wrong-operand", &tree.range, "this is not a pointer", |d| {
+                d.label("expected one to any address space")
+            });
+            return self.nothing();
+        };
+        let to = Type::Pointer(
+            Qualified {
+                space: Some(space),
+                ..of
+            }
+            .into(),
+        );
+        let expr = match pointer.expr.base() {
+            Some(loc) if self.symbols.object(loc).1.space == space => pointer.expr,
+            Some(_) => Expr::Const(0),
+            None => {
+                let at = self.stable(pointer.expr);
+                let inside: Vec<Expr> = self
+                    .symbols
+                    .objects()
+                    .filter(|(_, object)| object.space == space)
+                    .map(|(loc, object)| {
+                        let bytes = object.layout().bytes(object.init.len());
+                        let distance = Expr::Bin(
+                            BinOp::Sub,
+                            Ty::U64,
+                            at.clone().into(),
+                            Expr::Address(loc).into(),
+                        );
+                        let end = Expr::Const(bytes as i64);
+                        Expr::Cmp(CmpOp::Lt, Ty::U64, distance.into(), end.into())
+                    })
+                    .collect();
+                let any = inside.into_iter().fold(Expr::Const(0), |all, one| {
+                    Expr::Bin(BinOp::Or, Ty::S32, all.into(), one.into())
+                });
+                Expr::Select(any.into(), at.into(), Expr::Const(0).into())
+            }
+        };
+        Value::new(expr, to)
     }
 
     /// `std::swap(a, b)`
@@ -998,7 +1057,7 @@ impl Lowering<'_, '_> {
 
     /// Whether a call of that name changes nothing and reads no memory.
     pub(super) fn is_pure(&self, name: &str) -> bool {
-        let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
+        let row = rows().find(|r| r.name == bare(name));
         if let Some(known) = self.functions.get(name) {
             return known.touches == Touches::Nothing;
         }
@@ -1012,7 +1071,9 @@ impl Lowering<'_, '_> {
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
             || (self.env.language.row().regions
-                && (name.starts_with("convert_") || name.starts_with("as_")))
+                && (name.starts_with("convert_")
+                    || name.starts_with("as_")
+                    || TO_SPACES.contains(&name)))
             || of_groups().any(|function| function == name)
             || GROUPS_OF_LAUNCH.contains(&super::words::group_word(name))
             || matches!(
@@ -1048,6 +1109,9 @@ impl Lowering<'_, '_> {
         }
     }
 }
+
+/// The functions from a generic pointer to one into a space.
+const TO_SPACES: [&str; 3] = ["to_global", "to_local", "to_private"];
 
 /// Functions that give a group of threads, and do nothing.
 const GROUPS_OF_LAUNCH: [&str; 4] = [

@@ -62,7 +62,7 @@ struct Failing {
     weak: bool,
 }
 
-fn plain_access(ty: Ty, scope: Option<Scope>) -> Access {
+pub(super) fn plain_access(ty: Ty, scope: Option<Scope>) -> Access {
     Access {
         tags: Tags::default(),
         scope,
@@ -364,6 +364,7 @@ impl Lowering<'_, '_> {
             Does::Barrier(domain) => self.barrier(domain, &args),
             Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
             Does::Hand(handed, group) => return self.hands(handed, group, tree, args),
+            Does::HandActive(handed) => return self.hands_active(handed, tree, args),
             Does::ActiveMask => return Some(self.active_mask(&tree.range)),
             Does::Nothing => {}
             Does::Abort => self.abort(args.value),
@@ -590,6 +591,8 @@ impl Lowering<'_, '_> {
     /// integers alone have.
     fn atomic_float(&mut self, row: &FunctionRow, tree: &Tree, format: Format) -> Option<FloatOp> {
         let integer = match row.does {
+            Does::Fetch(BinOp::Min) if row.dialects == In::Both => return Some(FloatOp::Min),
+            Does::Fetch(BinOp::Max) if row.dialects == In::Both => return Some(FloatOp::Max),
             Does::Fetch(op) | Does::FetchNew(op) => op != BinOp::Add,
             Does::Step(_) | Does::CompareAndSwap | Does::TestAndSet | Does::Clear => true,
             _ => false,

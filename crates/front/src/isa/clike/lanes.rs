@@ -21,7 +21,7 @@ use super::ast::Expr as Tree;
 use super::function::Args;
 use super::lower::Lowering;
 use super::types::{Type, Value};
-use crate::isa::ptx::{LaneSet, LaneValues, ShuffleMode, ShuffleSources, equal, fold};
+use crate::isa::ptx::{LaneSet, LaneValues, ShuffleMode, ShuffleSources, both, equal, fold};
 use program::{ATTENDED, Attendance, BinOp, CmpOp, Expr, Op, Scope, Tag, Tags, Ty};
 
 /// The result that a thread computes from the values of the group.
@@ -41,10 +41,29 @@ pub(super) enum Handed {
     Reduced(BinOp),
     /// The value of the thread that all threads name.
     Broadcast,
+    /// The value of the work-item that each names for itself.
+    Named(NamedLane),
+    /// The value of the first of them.
+    First,
+    /// Whether this thread is the first of them.
+    Elected,
+    /// Whether all values are the same.
+    Equal,
     /// The values of the threads before this one, combined.
     Before(BinOp),
     /// The same, including its own value.
     UpTo(BinOp),
+}
+
+/// How a work-item names another one, from its own number and an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NamedLane {
+    Index,
+    Xor,
+    Up,
+    Down,
+    /// Modulo the maximum size of a sub-group; all name the same distance.
+    Rotated,
 }
 
 impl Lowering<'_, '_> {
@@ -66,7 +85,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Meets the other threads with a value; the result holds the values of the given ranks.
-    fn brings(
+    pub(super) fn brings(
         &mut self,
         lanes: &LaneSet,
         value: Expr,
@@ -125,7 +144,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Ends the thread unless a condition holds; the program is then undefined.
-    fn misused_unless(&mut self, ok: Expr) {
+    pub(super) fn misused_unless(&mut self, ok: Expr) {
         let skip = self.branch(ok);
         self.push(Op::fence(Tags::of(&[Tag::Misuse]), None));
         self.leave();
@@ -150,7 +169,7 @@ impl Lowering<'_, '_> {
         if self.refuse_handing(handed, &value, seat.of, tree) {
             return None;
         }
-        let moves = matches!(handed, Handed::Shuffle(_) | Handed::Broadcast);
+        let moves = handed.moves();
         let float = matches!(value.ty, Type::Float(_)).then(|| value.ty.clone());
         let lanes = LaneSet {
             attendance: self.attendance(group, args.collective),
@@ -202,6 +221,7 @@ impl Lowering<'_, '_> {
                 (self.shuffled(&shuffled, &taken, &lanes, brought, ty), ty)
             }
             Handed::Broadcast => (self.broadcast(lane, &lanes, brought, ty), ty),
+            Handed::Named(named) => (self.named_value(named, lane, &lanes, brought, ty), ty),
             _ => {
                 let all = lanes.possible();
                 let met = self.brings(&lanes, brought, ty, Expr::Const(1), &all);
@@ -219,15 +239,14 @@ impl Lowering<'_, '_> {
 
     /// Reports a value or a group of `size` threads that is not supported; `true` if it is one.
     fn refuse_handing(&mut self, handed: Handed, value: &Value, size: u32, tree: &Tree) -> bool {
-        let moves = matches!(handed, Handed::Shuffle(_) | Handed::Broadcast);
         let computes = matches!(
             handed,
-            Handed::Before(_) | Handed::UpTo(_) | Handed::Reduced(_)
+            Handed::Before(_) | Handed::UpTo(_) | Handed::Reduced(_) | Handed::Equal
         );
         // The sum of a tile is a value that is not worked out.
         let computes = computes && !(self.env.language.cpp && matches!(handed, Handed::Reduced(_)));
         let float = matches!(value.ty, Type::Float(_));
-        if float && (computes || (moves && value.word().bits < 32)) {
+        if float && (computes || (handed.moves() && value.word().bits < 32)) {
             let message = format!("this function of a `{}` is not supported", value.ty.name());
             self.error("unsupported", &tree.range, message, |d| {
                 d.label("expected an integer")
@@ -284,7 +303,8 @@ impl Lowering<'_, '_> {
     fn broadcast(&mut self, lane: Expr, lanes: &LaneSet, brought: Expr, ty: Ty) -> Expr {
         let all = lanes.possible();
         let named = self.brings(lanes, lane, Ty::WORD, Expr::Const(1), &all);
-        let some: Vec<Expr> = all.iter().map(|rank| names_rank(&named, *rank)).collect();
+        let arrives = |rank: &u32| both(lanes.has(*rank), names_rank(&named, *rank));
+        let some: Vec<Expr> = all.iter().map(arrives).collect();
         let defined = fold(
             BinOp::And,
             Ty::U32,
@@ -318,18 +338,48 @@ impl Handed {
                 (same, Ty::U32)
             }
             Handed::Before(op) if rank == 0 => (Expr::Const(neutral(op, ty)), ty),
-            Handed::Before(op) => (fold(op, ty, &values_below(met, rank)), ty),
-            Handed::UpTo(op) => (fold(op, ty, &values_below(met, rank + 1)), ty),
+            Handed::Before(op) => (combined_below(met, op, ty, rank), ty),
+            Handed::UpTo(op) => (combined_below(met, op, ty, rank + 1), ty),
             Handed::Reduced(op) => (met.combined(op, ty), ty),
-            Handed::Shuffle(_) | Handed::Broadcast => unreachable!("they name a lane"),
+            Handed::Equal => (met.same(ty), Ty::S32),
+            Handed::Elected => (is_first(&met.lanes, rank), Ty::S32),
+            Handed::First => (first_value(met), ty),
+            Handed::Shuffle(_) | Handed::Broadcast | Handed::Named(_) => {
+                unreachable!("they name a lane")
+            }
         }
+    }
+
+    /// Whether the result is the value of one thread.
+    fn moves(self) -> bool {
+        matches!(
+            self,
+            Handed::Shuffle(_) | Handed::Broadcast | Handed::Named(_) | Handed::First
+        )
     }
 }
 
-/// The values of the lanes of a smaller rank.
-fn values_below(met: &LaneValues, rank: u32) -> Vec<Expr> {
-    let below = met.taken.iter().filter(|t| t.0 < rank);
-    below.map(|t| t.1.clone()).collect()
+/// The values of the lanes of a smaller rank, combined.
+fn combined_below(met: &LaneValues, op: BinOp, ty: Ty, rank: u32) -> Expr {
+    let values = met.values(&Expr::Const(neutral(op, ty)));
+    let below = met.taken.iter().zip(values).filter(|(t, _)| t.0 < rank);
+    fold(op, ty, &below.map(|(_, value)| value).collect::<Vec<_>>())
+}
+
+/// Whether no lane of a smaller rank came.
+fn is_first(lanes: &LaneSet, rank: u32) -> Expr {
+    let below = (0..rank).map(|lower| lanes.has(lower)).collect::<Vec<_>>();
+    let some = fold(BinOp::Or, Ty::WORD, &below);
+    Expr::Cmp(CmpOp::Eq, Ty::WORD, some.into(), Expr::Const(0).into())
+}
+
+/// The value of the lane with the smallest rank among those that came.
+fn first_value(met: &LaneValues) -> Expr {
+    let lanes = met.taken.iter().rev();
+    lanes.fold(met.own(), |other, (rank, value)| {
+        let has = met.lanes.has(*rank);
+        Expr::Select(has.into(), value.clone().into(), other.into())
+    })
 }
 
 /// The neutral element of an operation.
@@ -337,7 +387,7 @@ fn neutral(op: BinOp, ty: Ty) -> i64 {
     let sign = 1i64 << (ty.bits - 1);
     match op {
         BinOp::Min if ty.signed => sign.wrapping_sub(1),
-        BinOp::Min => ty.wrap(-1),
+        BinOp::Min | BinOp::And => ty.wrap(-1),
         BinOp::Max if ty.signed => ty.wrap(sign),
         _ => 0,
     }

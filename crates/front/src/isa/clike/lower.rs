@@ -176,6 +176,8 @@ pub(super) struct Lowering<'a, 's> {
     /// State for host code only.
     pub(super) host: HostState,
     exits: Vec<Exits>,
+    /// Asynchronous copies of the work-group.
+    pub(super) copies: super::copy_sites::AsyncCopies,
     /// The jumps of the current function.
     pub(super) jumps: Jumps,
     /// Functions of the code by name.
@@ -237,6 +239,7 @@ impl<'a, 's> Lowering<'a, 's> {
             read_only: Vec::new(),
             host: HostState::default(),
             exits: Vec::new(),
+            copies: super::copy_sites::AsyncCopies::default(),
             jumps: Jumps::default(),
             functions: HashMap::new(),
             frames: Vec::new(),
@@ -297,6 +300,7 @@ pub(super) fn lower(
     for at in std::mem::take(&mut l.returns) {
         l.patch(at, end);
     }
+    l.end_copies();
     l.keep_addresses();
     if unit.of_file {
         l.promote_objects();

@@ -36,11 +36,12 @@ use std::rc::Rc;
 
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, Span};
-use program::{GroupSeat, Init, Instr, MemoryKind, Register, Space, Ty};
+use program::{GroupSeat, Init, Instr, MemoryKind, OpenClMemory, Register, Space, Ty};
 
 mod addressed;
 mod annotations;
 mod ast;
+mod async_copies;
 mod calls;
 mod class_bodies;
 mod classes;
@@ -48,6 +49,7 @@ mod classes_of_code;
 mod coalesced;
 mod conditional;
 mod coordinates;
+mod copy_sites;
 mod cpp;
 #[cfg(test)]
 mod cpp_tests;
@@ -60,6 +62,7 @@ mod eval;
 mod expr;
 mod floats;
 mod function;
+mod function_table;
 mod function_values;
 mod groups;
 mod headers;
@@ -78,6 +81,7 @@ mod jumps;
 mod lambdas;
 mod lanes;
 mod language;
+mod language_macros;
 mod lex;
 mod lower;
 mod math;
@@ -98,6 +102,7 @@ mod refused;
 mod scope;
 mod signs;
 mod source;
+mod sub_groups;
 mod templates;
 #[cfg(test)]
 mod tests;
@@ -206,6 +211,11 @@ impl ClikeCode {
         self.text.as_str().contains("__syncthreads_")
     }
 
+    /// Whether the code copies asynchronously for its work-group.
+    pub fn copies(&self) -> bool {
+        copy_sites::copies(self.text.as_str())
+    }
+
     /// The code as written.
     pub fn text(&self) -> &str {
         self.text.as_str()
@@ -229,17 +239,42 @@ impl ClikeCode {
 
 /// Declares the memory in which the threads of a block vote.
 pub fn declare_votes(symbols: &mut Symbols, sink: &mut Sink) {
-    let scalar = Object {
-        ty: Some((Ty::S32, Span::default())),
-        space: Space::Shared,
+    let scalar = Object::scalar(0);
+    declare_counters(groups::VOTES, scalar, MemoryKind::Private, symbols, sink);
+}
+
+/// Declares the memory in which the work-items of a group tell of complete copies.
+pub fn declare_copies(symbols: &mut Symbols, sink: &mut Sink) {
+    let counters = Object {
+        init: vec![Init::Int(0); copy_sites::COPIERS],
+        atomic: Some(true),
+        opencl: OpenClMemory {
+            global: false,
+            local: true,
+            capped: true,
+        },
         ..Object::scalar(0)
     };
+    let (name, kind) = (copy_sites::COPIES, MemoryKind::default());
+    declare_counters(name, counters, kind, symbols, sink);
+}
+
+/// Declares numbers, 0 to begin with, that the threads of a block share.
+fn declare_counters(
+    name: &str,
+    counters: Object,
+    kind: MemoryKind,
+    symbols: &mut Symbols,
+    sink: &mut Sink,
+) {
     let kind = SymbolKind::Object(Object {
-        kind: MemoryKind::Private,
+        ty: Some((Ty::S32, Span::default())),
+        space: Space::Shared,
+        kind,
         declared: true,
-        ..scalar
+        ..counters
     });
-    symbols.declare(groups::VOTES, Span::default(), kind, sink);
+    symbols.declare(name, Span::default(), kind, sink);
 }
 
 /// The type of that name as an integer of its bits, and whether it is atomic.

@@ -18,6 +18,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::conditional::{self, Number};
+use super::language_macros::MACROS;
 use super::lex::PUNCTUATION;
 use super::packs;
 use super::words::is_keyword;
@@ -111,6 +112,46 @@ struct Macro {
     /// The number of open blocks at its definition. It ends with the innermost of them; macros do
     /// not end.
     depth: usize,
+    /// It stands for a function of the language, which no directive asks for.
+    of_language: bool,
+}
+
+/// Whether a text may use macros that stand for functions of the language.
+fn uses_macros_of_language(source: &str, dialect: Dialect) -> bool {
+    let words = ["sub_group", "event_t"];
+    dialect == Dialect::OpenCl && words.iter().any(|word| source.contains(word))
+}
+
+/// The macros that stand for functions of the language, if the text may use them.
+fn macros_of_language(source: &str, dialect: Dialect) -> HashMap<String, Macro> {
+    if !uses_macros_of_language(source, dialect) {
+        return HashMap::new();
+    }
+    MACROS.iter().map(|text| of_text(text)).collect()
+}
+
+/// The name and the macro of a text `NAME replacement` or `NAME(parameters) replacement`.
+fn of_text(text: &str) -> (String, Macro) {
+    fn owned(text: &str) -> Vec<String> {
+        let all = words(text).into_iter();
+        all.map(|word| text[word.0].to_owned()).collect()
+    }
+    let (head, body) = match text.split_once(')') {
+        Some(parts) => parts,
+        None => text.split_once(' ').unwrap_or((text, "")),
+    };
+    let (name, parameters) = match head.split_once('(') {
+        Some((name, parameters)) => (name, Some(parameters.replace(',', " "))),
+        None => (head, None),
+    };
+    let of = Macro {
+        parameters: parameters.map(|all| owned(&all)),
+        of_template: false,
+        body: owned(body),
+        depth: 0,
+        of_language: true,
+    };
+    (name.to_owned(), of)
 }
 
 /// The parameter of a macro for any further arguments.
@@ -248,6 +289,7 @@ fn preprocessed(
         && !source.contains("namespace")
         && !source.contains("using")
         && !source.contains("ndrange_t")
+        && !uses_macros_of_language(source, dialect)
     {
         let missing = Vec::new();
         let text = packs::written_out(text);
@@ -259,7 +301,7 @@ fn preprocessed(
         dialect,
         words,
         at: 0,
-        macros: HashMap::new(),
+        macros: macros_of_language(source, dialect),
         gone: HashSet::new(),
         groups: Vec::new(),
         depth: 0,
@@ -656,7 +698,7 @@ impl<'a> Preprocessor<'a, '_> {
 
     /// 1 if a name is defined, else 0.
     fn defined(&self, name: &str) -> Number {
-        if self.macros.contains_key(name) {
+        if self.macros.get(name).is_some_and(|of| !of.of_language) {
             return Number::Is(1);
         }
         if self.gone.contains(name) {
@@ -755,7 +797,7 @@ impl<'a> Preprocessor<'a, '_> {
             return Some(("`#` in macros is", "write the replacement"));
         }
         let body: Vec<String> = body.iter().map(|w| w.to_string()).collect();
-        if let Some(old) = self.macros.get(*name)
+        if let Some(old) = self.macros.get(*name).filter(|old| !old.of_language)
             && (&old.parameters, &old.body) != (&parameters, &body)
         {
             return Some((
@@ -770,6 +812,7 @@ impl<'a> Preprocessor<'a, '_> {
                 of_template: false,
                 body,
                 depth: 0,
+                of_language: false,
             },
         );
         None
@@ -865,6 +908,7 @@ impl<'a> Preprocessor<'a, '_> {
                 of_template: false,
                 body,
                 depth: self.depth,
+                of_language: false,
             },
         );
     }
@@ -900,6 +944,7 @@ impl<'a> Preprocessor<'a, '_> {
             of_template: true,
             body,
             depth: self.depth,
+            of_language: false,
         };
         self.macros.insert(name.to_string(), of);
         Some((end, false))
@@ -1117,9 +1162,13 @@ mod tests {
     use diag::SourceFile;
 
     fn read(code: &str) -> (String, String) {
+        read_in(Dialect::Cuda, code)
+    }
+
+    fn read_in(dialect: Dialect, code: &str) -> (String, String) {
         let file = SourceFile::new("test", code);
         let mut sink = Sink::new(&file);
-        let out = preprocess(MappedText::verbatim(code, 0), Dialect::Cuda, &mut sink);
+        let out = preprocess(MappedText::verbatim(code, 0), dialect, &mut sink);
         let text = diag::one_line(out.as_str());
         let found = sink.into_diagnostics();
         (
@@ -1135,6 +1184,22 @@ mod tests {
     #[track_caller]
     fn reads(code: &str, expected: &str) {
         assert_eq!(read(code), (expected.to_string(), String::new()), "{code}");
+    }
+
+    #[test]
+    fn functions_of_the_language_may_be_macros() {
+        let (expanded, _) = read_in(Dialect::OpenCl, "event_t e; int r = sub_group_elect();");
+        assert!(expanded.contains("int e;"), "{expanded}");
+        assert!(expanded.contains("__sub_group_elect ( 1 )"), "{expanded}");
+        let own = "#define sub_group_elect() 5\nint r = sub_group_elect();";
+        let (expanded, errors) = read_in(Dialect::OpenCl, own);
+        assert!(expanded.contains("= 5"), "{expanded}");
+        assert_eq!(errors, "");
+        let asked = "#ifdef sub_group_elect\nint a;\n#else\nint b;\n#endif";
+        let (chosen, _) = read_in(Dialect::OpenCl, asked);
+        assert!(!chosen.contains("int a"), "{chosen}");
+        let (other, _) = read_in(Dialect::Cuda, "int r = sub_group_elect();");
+        assert_eq!(other, "int r = sub_group_elect();");
     }
 
     #[test]

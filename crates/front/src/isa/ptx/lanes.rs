@@ -401,7 +401,7 @@ impl LaneSet {
     }
 
     /// Whether the mask names a thread.
-    fn has(&self, rank: u32) -> Expr {
+    pub(in crate::isa) fn has(&self, rank: u32) -> Expr {
         match &self.mask {
             Expr::Const(mask) => int(mask >> rank & 1),
             mask => {
@@ -448,7 +448,7 @@ impl LaneValues {
     }
 
     /// All values; `absent` replaces the values of threads that did not arrive.
-    fn values(&self, absent: &Expr) -> Vec<Expr> {
+    pub(in crate::isa) fn values(&self, absent: &Expr) -> Vec<Expr> {
         self.taken
             .iter()
             .map(|(rank, value): &(u32, Expr)| match self.lanes.has(*rank) {
@@ -675,7 +675,7 @@ fn bin(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
 }
 
 /// Whether two conditions, each 0 or 1, hold.
-fn both(a: Expr, b: Expr) -> Expr {
+pub(in crate::isa) fn both(a: Expr, b: Expr) -> Expr {
     match (a, b) {
         (Expr::Const(0), _) | (_, Expr::Const(0)) => int(0),
         (Expr::Const(_), other) | (other, Expr::Const(_)) => other,

@@ -82,7 +82,7 @@ pub use copies::{warn_of_empty_waits, warn_of_lost_bytes};
 pub(crate) use lanes::ELECTED;
 pub use lanes::ShuffleMode;
 pub(super) use lanes::{
-    ALONE, LaneSet, LaneValues, NO_LANES, SAY_WARP, ShuffleSources, equal, fold,
+    ALONE, LaneSet, LaneValues, NO_LANES, SAY_WARP, ShuffleSources, both, equal, fold,
 };
 pub(crate) use mbarrier::{away_by, of_some_rank, stride};
 pub(super) use memory::{asks_space, is_non_coherent};

@@ -1,0 +1,25 @@
+//! Lists the types and functions of OpenCL C that stand for others, as macros.
+//!
+//! # Sources
+//! - OpenCL C 3.1, *Sub-group Ballot Functions*; *Async Copies from Global to Local Memory*.
+
+/// The macros. A set of work-items is a `uint4`.
+pub(super) const MACROS: &[&str] = &[
+    // An event of a copy is a number.
+    "event_t int",
+    "sub_group_elect() __sub_group_elect(1)",
+    "__sub_group_set(bits) ((uint4)((bits), 0u, 0u, 0u))",
+    "__sub_group_first(n) ((n) < 32u ? (1u << (n)) - 1u : ~0u)",
+    "__sub_group_bits() __sub_group_first(get_max_sub_group_size())",
+    "sub_group_ballot(predicate) __sub_group_set(__sub_group_ballot(predicate))",
+    "sub_group_ballot_bit_count(value) popcount((value).x & __sub_group_bits())",
+    "sub_group_ballot_exclusive_scan(value) \
+        popcount((value).x & __sub_group_first(get_sub_group_local_id()))",
+    "sub_group_ballot_inclusive_scan(value) \
+        popcount((value).x & __sub_group_first(get_sub_group_local_id() + 1u))",
+    "get_sub_group_eq_mask() __sub_group_set(1u << get_sub_group_local_id())",
+    "get_sub_group_lt_mask() __sub_group_set(__sub_group_first(get_sub_group_local_id()))",
+    "get_sub_group_le_mask() __sub_group_set(__sub_group_first(get_sub_group_local_id() + 1u))",
+    "get_sub_group_ge_mask() __sub_group_set(__sub_group_bits() & ~__sub_group_first(get_sub_group_local_id()))",
+    "get_sub_group_gt_mask() __sub_group_set(__sub_group_bits() & ~__sub_group_first(get_sub_group_local_id() + 1u))",
+];
