@@ -25,8 +25,9 @@ pub(super) enum Arg {
     List(Vec<Arg>, Range<usize>),
     /// `ndrange_2D({2, 2}, {1, 1})`: the number of dimensions, and the sizes.
     Range(usize, Vec<Arg>, Range<usize>),
-    /// `^{ child(); }`: the kernel, and the place of the whole block.
-    Block(Range<usize>, Range<usize>),
+    /// `^{ child(); }` or `^(local void *p){ child(p); }`: the kernel, its local memory, and the
+    /// place of the whole block.
+    Block(Range<usize>, Vec<Range<usize>>, Range<usize>),
 }
 
 impl Arg {
@@ -40,7 +41,7 @@ impl Arg {
             | Arg::Size(_, r)
             | Arg::List(_, r)
             | Arg::Range(_, _, r)
-            | Arg::Block(_, r) => r.clone(),
+            | Arg::Block(_, _, r) => r.clone(),
         }
     }
 }
@@ -157,17 +158,7 @@ impl Parser<'_, '_> {
             return Ok(Arg::List(all, start..self.tokens.last().range.end));
         }
         if self.eat("^") {
-            // `^(void){ child(); }`: a kernel names its memory itself.
-            if self.eat("(") {
-                self.host_name("`void`")?;
-                self.expect(")")?;
-            }
-            self.expect("{")?;
-            let kernel = self.host_name("the name of a kernel")?;
-            for token in ["(", ")", ";", "}"] {
-                self.expect(token)?;
-            }
-            return Ok(Arg::Block(kernel, start..self.tokens.last().range.end));
+            return self.host_block_syntax(start);
         }
         let minus = self.eat("-");
         match (self.tokens.peek(), self.word()) {
@@ -216,6 +207,44 @@ impl Parser<'_, '_> {
             }
             _ => self.unexpected("a name, `&` and a name, a number, or a list in `{}`"),
         }
+    }
+
+    /// `{ child(); }` or `(local void *p){ child(p); }`, behind the `^` at `start`. A kernel names
+    /// its other memory itself.
+    fn host_block_syntax(&mut self, start: usize) -> Parsed<Arg> {
+        let mut locals = Vec::new();
+        if self.eat("(") {
+            while matches!(self.word(), "local" | "__local") {
+                self.next();
+                self.host_name("`void`")?;
+                self.expect("*")?;
+                locals.push(self.host_name("the name of local memory")?);
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            if locals.is_empty() {
+                self.host_name("`void`, or `local void *` and a name")?;
+            }
+            self.expect(")")?;
+        }
+        self.expect("{")?;
+        let kernel = self.host_name("the name of a kernel")?;
+        self.expect("(")?;
+        for (n, local) in locals.iter().enumerate() {
+            if n > 0 {
+                self.expect(",")?;
+            }
+            let given = self.host_name("the parameters of the block, in their order")?;
+            if self.str(&given) != self.str(local) {
+                return self.unexpected("the parameters of the block, in their order");
+            }
+        }
+        for token in [")", ";", "}"] {
+            self.expect(token)?;
+        }
+        let range = start..self.tokens.last().range.end;
+        Ok(Arg::Block(kernel, locals, range))
     }
 
     /// `sizeof(x)`

@@ -95,6 +95,8 @@ pub(super) enum ParamRole {
     To,
     /// Memory that the call reads.
     From,
+    /// OpenCL C: the size of the next local memory that a block passes to its kernel; optional.
+    LocalBytes,
     /// The distance in [`super::Request::pitches`] with that index.
     Pitch(usize),
     /// None, one or several of these words, joined by `|`.
@@ -447,6 +449,9 @@ pub(super) const ROWS: &[CallRow] = &[
             Waits,
             NewEvent,
             ParamRole::Block,
+            ParamRole::LocalBytes,
+            ParamRole::LocalBytes,
+            ParamRole::LocalBytes,
         ],
     ),
     device(

@@ -17,6 +17,7 @@ use super::lower::Wrong;
 use super::{Name, Request};
 use crate::isa::clike::host_calls::Arg;
 use crate::isa::clike::lower::Lowering;
+use program::Space;
 
 /// The names of CUDA's device streams.
 const STREAMS: [&str; 2] = ["cudaStreamFireAndForget", "cudaStreamTailLaunch"];
@@ -136,6 +137,38 @@ impl Lowering<'_, '_> {
             request.sizes[*place] = Some((list, span));
         }
         Ok(true)
+    }
+
+    /// Takes the size of the next local memory that a block passes to its kernel. The memory is
+    /// declared in the test, with that size.
+    pub(super) fn device_local(&mut self, arg: &Arg, request: &mut Request) -> Result<(), Wrong> {
+        let (Some((bytes, _)), false) = (request.bytes.take(), request.locals.is_empty()) else {
+            let message = "this is the size of no local memory";
+            return self.host_wrong(
+                arg,
+                message,
+                "a parameter `local void *` of the block for it",
+            );
+        };
+        let local = request.locals.remove(0);
+        let object = self
+            .location(&local.word)
+            .map(|loc| self.symbols.object(loc).1);
+        let size = object
+            .filter(|object| object.space == Space::Shared)
+            .map(|object| object.layout().bytes(object.init.len()));
+        match size {
+            Some(size) if size == bytes => Ok(()),
+            Some(size) => {
+                let message = format!("`{}` has {size} bytes", local.word);
+                self.host_wrong(arg, message, "its size")
+            }
+            None => {
+                let message = format!("there is no local memory `{}`", local.word);
+                let expected = "a parameter with the name of local memory of the test";
+                self.host_wrong(arg, message, expected)
+            }
+        }
     }
 
     /// Whether the code is that of an OpenCL or CUDA kernel.

@@ -134,6 +134,7 @@ impl Lowering<'_, '_> {
             pitches: [0; 4],
             bytes: None,
             value: 0,
+            locals: Vec::new(),
             waits: Vec::new(),
             event: None,
             blocking: row.waits,
@@ -342,6 +343,13 @@ impl Lowering<'_, '_> {
             let message = format!("`{}` lacks operands", request.name);
             self.error("wrong-operands", range, message, |d| {
                 d.label(format!("expected at least {}", row.needed))
+            });
+            return Err(Wrong);
+        }
+        if let Some(local) = request.locals.first() {
+            let message = format!("the size of `{}` is missing", local.word);
+            self.error("wrong-operands", range, message, |d| {
+                d.label("expected a number of bytes for each parameter of the block")
             });
             return Err(Wrong);
         }

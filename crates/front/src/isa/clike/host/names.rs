@@ -66,6 +66,9 @@ pub struct Request {
     pub bytes: Option<(u64, Span)>,
     /// The value for filling memory.
     pub value: i64,
+    /// OpenCL: the local memory that a block passes to its kernel, as far as no size has come for
+    /// it.
+    pub locals: Vec<Name>,
     /// OpenCL: the events to wait for.
     pub waits: Vec<Name>,
     /// The event that the call makes, sets, records or queries.

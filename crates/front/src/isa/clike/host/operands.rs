@@ -50,6 +50,10 @@ impl Lowering<'_, '_> {
             ),
             ParamRole::Bytes | ParamRole::Extent => ("a number", self.host_bytes(arg, request)?),
             ParamRole::Value => ("a number", self.host_value(arg, request)),
+            ParamRole::LocalBytes => {
+                self.host_bytes(arg, request)?;
+                return self.device_local(arg, request);
+            }
             ParamRole::Pitch(n) => ("a number of bytes", self.host_pitch(n, arg, request)),
             ParamRole::Flags(_) if matches!(arg, Arg::Int(0, _)) => return Ok(()),
             ParamRole::Flags(known) => return self.host_words(known, arg, request),
@@ -107,7 +111,7 @@ impl Lowering<'_, '_> {
         let (Arg::Names(_) | Arg::Block(..)) = arg else {
             return Ok(None);
         };
-        let range = if let Arg::Block(kernel, _) = arg {
+        let range = if let Arg::Block(kernel, ..) = arg {
             kernel.clone()
         } else {
             arg.range()
@@ -158,9 +162,10 @@ impl Lowering<'_, '_> {
     }
 
     fn host_block(&mut self, arg: &Arg, request: &mut Request) -> Read {
-        let (Arg::Block(..), names) = (arg, self.host_names()) else {
+        let (Arg::Block(_, locals, _), names) = (arg, self.host_names()) else {
             return Ok(false);
         };
+        request.locals = locals.iter().map(|local| self.host_name(local)).collect();
         request.kernel = self.host_position(arg, "kernel", &names.kernels)?;
         Ok(true)
     }
