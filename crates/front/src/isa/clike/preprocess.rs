@@ -698,8 +698,8 @@ impl<'a> Preprocessor<'a, '_> {
 
     /// 1 if a name is defined, else 0.
     fn defined(&self, name: &str) -> Number {
-        if self.macros.get(name).is_some_and(|of| !of.of_language) {
-            return Number::Is(1);
+        if let Some(of) = self.macros.get(name) {
+            return Number::Is(i64::from(!of.of_language));
         }
         if self.gone.contains(name) {
             return Number::Is(0);

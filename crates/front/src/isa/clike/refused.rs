@@ -200,12 +200,6 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         "use a buffer and atomic operations",
     ),
     (
-        &["event_t"],
-        OPENCL,
-        "asynchronous copies are",
-        "copy with plain loads and stores",
-    ),
-    (
         &["reserve_id_t"],
         OPENCL,
         "pipes are",
