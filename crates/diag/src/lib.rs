@@ -208,11 +208,6 @@ impl SourceFile {
         }
     }
 
-    /// The text without those of headers.
-    pub fn own_text(&self) -> &str {
-        &self.text[self.part(0).1]
-    }
-
     /// Line and column of a byte offset. Both count from 1; columns count characters.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
         let mut offset = offset.min(self.text.len());
@@ -448,7 +443,7 @@ mod tests {
         assert_eq!(s.line_column(4), (2, 1));
         let header = ("h".to_owned(), "dir/h".to_owned(), "x\ny\n".to_owned());
         let s = SourceFile::with_headers("t", "a\nb", &[header]);
-        assert_eq!((s.own_text(), s.text.as_str()), ("a\nb\n", "a\nb\nx\ny\n"));
+        assert_eq!(s.text.as_str(), "a\nb\nx\ny\n");
         assert_eq!((s.part(3).0, s.line_column(3)), ("t", (2, 2)));
         assert_eq!((s.part(4).0, s.line_column(4)), ("dir/h", (1, 1)));
         assert_eq!((s.part(6).0, s.line_column(6)), ("dir/h", (2, 1)));

@@ -17,7 +17,8 @@ use super::suite::ConformanceSuite;
 use super::summary::Summary;
 
 /// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last.
-/// The command line refuses subjects that a format does not support ([`tells`](crate::ReportFormat::tells)).
+/// The command line refuses subjects that a format does not support
+/// ([`tells`](crate::ReportFormat::tells)).
 pub trait Reporter {
     /// One answer.
     fn line(&mut self, out: &mut dyn Write, line: &AnswerLine) -> io::Result<()>;

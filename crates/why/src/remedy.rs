@@ -174,8 +174,8 @@ impl<'a> Candidates<'a> {
 }
 
 /// The changes of words in C-like code. Scopes and regions come first: one that is too small is the
-/// likelier mistake. Then new text: fences and waits. Without atomic accesses, fences order nothing,
-/// and the front end would read the program for each.
+/// likelier mistake. Then new text: fences and waits. Without atomic accesses, fences order
+/// nothing, and the front end would read the program for each.
 fn changes_of_text(written: &LitmusTest, source: &Source<'_>) -> Vec<Knob> {
     let program = &written.program;
     let buffers = knobs::buffers(&Around::unbounded(program))

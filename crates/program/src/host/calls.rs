@@ -119,11 +119,6 @@ impl HostProgram {
         (0..self.commands.len() as u16).map(CommandId)
     }
 
-    /// Queries in order.
-    pub fn query_ids(&self) -> impl Iterator<Item = QueryId> + use<> {
-        (0..self.queries.len() as u16).map(QueryId)
-    }
-
     /// Calls in order.
     pub fn call_ids(&self) -> impl Iterator<Item = CallId> + use<> {
         (0..self.calls.len() as u16).map(CallId)
