@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use super::Language;
-use super::preprocess::words;
+use super::text_words::words;
 use super::words::is_keyword;
 use diag::MappedText;
 

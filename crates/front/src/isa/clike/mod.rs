@@ -106,6 +106,7 @@ mod sub_groups;
 mod templates;
 #[cfg(test)]
 mod tests;
+mod text_words;
 mod type_names;
 mod types;
 mod words;

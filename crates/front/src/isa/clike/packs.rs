@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::preprocess::words;
+use super::text_words::words;
 use diag::MappedText;
 
 /// The specifier of functions that are written out here.

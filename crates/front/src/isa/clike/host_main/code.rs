@@ -10,7 +10,7 @@ use super::parser::{HostParser, Read};
 use super::tree::{HostBase, HostDeclared, HostFunction, HostType};
 use crate::isa::clike::SourceUnit;
 use crate::isa::clike::items::Item;
-use crate::isa::clike::preprocess::words;
+use crate::isa::clike::text_words::words;
 use diag::{Diagnostic, MappedText, SourceFile};
 use program::Dialect;
 

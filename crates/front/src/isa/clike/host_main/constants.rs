@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::isa::clike::preprocess::words;
+use crate::isa::clike::text_words::words;
 use crate::isa::clike::words::type_named;
 use diag::MappedText;
 

@@ -11,7 +11,7 @@ use super::machine::{Machine, element_of};
 use super::parser::Read;
 use super::tree::HostExprKind;
 use super::values::HostValue;
-use crate::isa::clike::preprocess::words;
+use crate::isa::clike::text_words::words;
 
 /// The parameters of a kernel's template, and the words of each parameter of the kernel.
 struct KernelTemplate {
