@@ -67,14 +67,6 @@ impl Set {
             .enumerate()
             .flat_map(|(i, &word)| bits(word).map(move |bit| i * 64 + bit))
     }
-
-    /// The set without the number `gone`; larger numbers move down by one.
-    pub(super) fn without(&self, gone: usize) -> Set {
-        self.iter()
-            .filter(|&i| i != gone)
-            .map(|i| i - usize::from(i > gone))
-            .collect()
-    }
 }
 
 impl FromIterator<usize> for Set {
@@ -126,7 +118,6 @@ mod tests {
     fn sets_hold_what_was_put_in() {
         let set: Set = [3, 64, 200, 3, 0].into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 3, 64, 200]);
-        assert_eq!(set.without(3).iter().collect::<Vec<_>>(), [0, 63, 199]);
         assert_eq!(
             (set.len(), set.has(64), set.has(65), set.has(5000)),
             (4, true, false, false)

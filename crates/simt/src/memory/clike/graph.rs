@@ -11,6 +11,8 @@
 
 use std::rc::Rc;
 
+use rustc_hash::FxHashSet;
+
 use crate::code::{Code, Regions};
 use crate::memory::early::Binds;
 use crate::record::{RunHazard, Spot, WriteId};
@@ -277,16 +279,29 @@ impl History {
         }
     }
 
-    /// Forgets an event that no other needs.
-    pub(super) fn forget(&mut self, gone: usize) {
-        let moved = |i: usize| i - usize::from(i > gone);
-        self.events.remove(gone);
-        self.rank.remove(gone);
+    /// Forgets events that no other needs.
+    pub(super) fn forget(&mut self, gone: &FxHashSet<usize>) {
+        let mut kept = 0;
+        let to: Vec<usize> = (0..self.events.len())
+            .map(|i| {
+                let at = kept;
+                kept += usize::from(!gone.contains(&i));
+                at
+            })
+            .collect();
+        let moved = |i: usize| to.get(i).copied().unwrap_or(i);
+        let stays = |i: &usize| !gone.contains(i);
+        let without = |set: &Set| set.iter().filter(stays).map(moved).collect::<Set>();
+        let mut at = 0..;
+        self.events
+            .retain(|_| at.next().as_ref().is_some_and(stays));
+        let mut at = 0..;
+        self.rank.retain(|_| at.next().as_ref().is_some_and(stays));
         for event in &mut self.events {
             let e = Rc::make_mut(event);
             e.source = moved(e.source);
             e.read = e.read.map(moved);
-            e.past = [e.past[0].without(gone), e.past[1].without(gone)];
+            e.past = [without(&e.past[0]), without(&e.past[1])];
         }
         for list in self
             .threads
@@ -294,7 +309,7 @@ impl History {
             .chain(&mut self.fences)
             .chain(&mut self.order)
         {
-            list.retain(|&i| i != gone);
+            list.retain(stays);
             list.iter_mut().for_each(|i| *i = moved(*i));
         }
         for pin in &mut self.pins {

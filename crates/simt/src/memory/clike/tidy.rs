@@ -2,6 +2,8 @@
 
 use std::hash::{Hash, Hasher};
 
+use rustc_hash::FxHashSet;
+
 use super::Clike;
 use super::graph::{History, HistoryEvent, HistoryKind};
 use crate::code::Code;
@@ -21,10 +23,11 @@ impl Clike {
         if !code.loops {
             return;
         }
-        for thread in 0..m.threads.len() {
-            while let Some(gone) = repeated(m, thread) {
-                m.forget(gone);
-            }
+        let gone: FxHashSet<usize> = (0..m.threads.len())
+            .flat_map(|thread| repeated(m, thread))
+            .collect();
+        if !gone.is_empty() {
+            m.forget(&gone);
         }
     }
 
@@ -70,8 +73,8 @@ impl Clike {
     }
 }
 
-/// An event of a thread that a later event repeats.
-fn repeated(m: &History, thread: usize) -> Option<usize> {
+/// The events of a thread that later events repeat.
+fn repeated(m: &History, thread: usize) -> Vec<usize> {
     fn quiet(e: &HistoryEvent) -> bool {
         match e.kind {
             HistoryKind::Read => true,
@@ -79,16 +82,14 @@ fn repeated(m: &History, thread: usize) -> Option<usize> {
             _ => false,
         }
     }
-    let tail: Vec<(usize, &HistoryEvent)> =
-        m.of(thread).rev().take_while(|(_, e)| quiet(e)).collect();
-    tail.iter()
-        .enumerate()
-        .find(|(at, (_, e))| {
-            tail[..*at].iter().any(|(_, l)| {
-                l.kind == e.kind
-                    && l.instr == e.instr
-                    && (l.kind != HistoryKind::Read || l.source == e.source)
-            })
+    let mut later = FxHashSet::default();
+    m.of(thread)
+        .rev()
+        .take_while(|(_, e)| quiet(e))
+        .filter(|(_, e)| {
+            let source = (e.kind == HistoryKind::Read).then_some(e.source);
+            !later.insert((e.kind, e.instr, source))
         })
-        .map(|(_, (i, _))| *i)
+        .map(|(i, _)| i)
+        .collect()
 }
