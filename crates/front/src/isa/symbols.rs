@@ -12,7 +12,8 @@ use super::clike::Record;
 use diag::{Diagnostic, Sink, Span};
 use program::host::LateUse;
 use program::{
-    Class, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy, Space, Ty,
+    Class, Format, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy,
+    Space, Ty,
 };
 
 /// All names of memory in a test.
@@ -109,8 +110,8 @@ pub struct Object {
     pub class: Option<Class>,
     /// Its elements are 0 or 1: written values are converted to a truth value.
     pub boolean: bool,
-    /// Its elements are numbers of floating point.
-    pub floating: bool,
+    /// The format of its elements, if they are numbers of floating point.
+    pub floating: Option<Format>,
     /// The code itself declares the object, and only code names it.
     pub of_code: bool,
     /// Something other than code reads the object, such as a condition, as far as is known.
@@ -135,7 +136,7 @@ impl Object {
             kind: MemoryKind::default(),
             class: None,
             boolean: false,
-            floating: false,
+            floating: None,
             of_code: false,
             watched: false,
         }

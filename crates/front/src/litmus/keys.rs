@@ -35,6 +35,7 @@ pub(super) const TYPES: &[&str] = &[
     "float",
     "double",
     "half",
+    "__nv_bfloat16",
     "atomic_bool",
     "atomic_int",
     "atomic_uint",

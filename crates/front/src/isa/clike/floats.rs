@@ -24,6 +24,8 @@ const TYPES: &[(&str, Format, [bool; 3])] = &[
     ("double", Format::DOUBLE, [true; 3]),
     ("half", Format::HALF, [false, true, true]),
     ("__half", Format::HALF, [false, false, true]),
+    ("__nv_bfloat16", Format::BRAIN, [false, false, true]),
+    ("nv_bfloat16", Format::BRAIN, [false, false, true]),
 ];
 
 /// The type of that name in a language with that column of tables.
@@ -37,15 +39,6 @@ pub(super) fn named(name: &str, column: usize) -> Option<Format> {
 /// The type of that name in any of the languages.
 pub(super) fn named_anywhere(name: &str) -> Option<Format> {
     TYPES.iter().find(|row| row.0 == name).map(|row| row.1)
-}
-
-/// The type of that size.
-pub(super) fn of_bits(bits: u8) -> Format {
-    match bits {
-        64 => Format::DOUBLE,
-        32 => Format::SINGLE,
-        _ => Format::HALF,
-    }
 }
 
 pub(super) fn name(format: Format) -> &'static str {

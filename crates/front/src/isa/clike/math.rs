@@ -131,6 +131,10 @@ const CONVERSIONS: &[(&str, Type, Rounding)] = &[
     ("__double2half", HALF, NEAREST),
     ("__int2half_rn", HALF, NEAREST),
     ("__half2float", SINGLE, NEAREST),
+    ("__float2bfloat16", BRAIN, NEAREST),
+    ("__float2bfloat16_rn", BRAIN, NEAREST),
+    ("__double2bfloat16", BRAIN, NEAREST),
+    ("__bfloat162float", SINGLE, NEAREST),
     ("__float2int_rn", Type::INT, NEAREST),
     ("__float2int_rz", Type::INT, Rounding::Zero),
     ("__float2int_rd", Type::INT, Rounding::Down),
@@ -145,6 +149,7 @@ const CONVERSIONS: &[(&str, Type, Rounding)] = &[
 ];
 
 const HALF: Type = Type::Float(Format::HALF);
+const BRAIN: Type = Type::Float(Format::BRAIN);
 
 /// Constants of the headers.
 const CONSTANTS: &[(&str, f64, Format)] = &[
@@ -237,6 +242,7 @@ pub(super) fn is_function(name: &str, language: &Language) -> bool {
     function(name, language).is_some()
         || (language.cpp && SAME_BITS.iter().any(|row| row.0 == name))
         || (language.cpp && OF_HALVES.iter().any(|row| row.0 == name))
+        || (language.cpp && super::half_pairs::is_function(name))
         || (language.cpp && CONVERSIONS.iter().any(|row| row.0 == name))
         || (language.cpp && name == "__saturatef")
         || (language.cpp && CLOCKS.iter().any(|row| row.0 == name))
@@ -307,6 +313,9 @@ impl Lowering<'_, '_> {
     /// Calls a function of the mathematical library; `None`: the call is another one.
     pub(super) fn math_call(&mut self, tree: &Tree, name: &str, args: &[Tree]) -> Option<Value> {
         let name = super::words::bare(name);
+        if let Some(value) = self.pair_call(tree, name, args) {
+            return Some(value);
+        }
         let clock = CLOCKS.iter().find(|row| row.0 == name);
         if let (Some((_, ty)), true, []) = (clock, self.env.language.cpp, args) {
             return Some(Value::of(Expr::unknown(*ty), *ty));
@@ -347,6 +356,7 @@ impl Lowering<'_, '_> {
         }
         let values: Vec<Value> = args.iter().map(|arg| self.scalar(arg)).collect();
         let format = match single {
+            _ if of_half.is_some() && values.iter().any(|v| v.ty == BRAIN) => Format::BRAIN,
             _ if of_half.is_some() => Format::HALF,
             true => Format::SINGLE,
             false => self.format_of(&values),

@@ -326,7 +326,10 @@ impl<'a> Lowering<'a, '_> {
                 _ => None,
             },
             boolean: element.ty.is_boolean(),
-            floating: matches!(element.ty, Type::Float(_)),
+            floating: match element.ty {
+                Type::Float(format) => Some(format),
+                _ => None,
+            },
             of_code: true,
             ..Object::scalar(0)
         }

@@ -36,7 +36,7 @@ use std::rc::Rc;
 
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, Span};
-use program::{GroupSeat, Init, Instr, MemoryKind, OpenClMemory, Register, Space, Ty};
+use program::{Format, GroupSeat, Init, Instr, MemoryKind, OpenClMemory, Register, Space, Ty};
 
 mod addressed;
 mod annotations;
@@ -65,6 +65,7 @@ mod function;
 mod function_table;
 mod function_values;
 mod groups;
+mod half_pairs;
 mod headers;
 pub mod host;
 mod host_calls;
@@ -284,9 +285,9 @@ pub fn type_named(name: &str) -> Option<(Ty, bool)> {
         .or_else(|| floats::named_anywhere(name).map(|format| (floats::word(format), false)))
 }
 
-/// Whether a type of that name holds numbers of floating point.
-pub fn is_floating(name: &str) -> bool {
-    floats::named_anywhere(name).is_some()
+/// The format of the numbers of floating point that a type of that name holds.
+pub fn floating_format(name: &str) -> Option<Format> {
+    floats::named_anywhere(name)
 }
 
 /// Whether 0 and 1 are the only values of a type, or of the objects of a class.

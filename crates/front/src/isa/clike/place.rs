@@ -14,7 +14,6 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind, Initial, TypeName};
-use super::floats;
 use super::lower::Lowering;
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Record, Type, Value, components};
@@ -87,7 +86,7 @@ impl Lowering<'_, '_> {
         }
         let ty = match (object.boolean, object.floating) {
             (true, _) => Type::Bool,
-            (_, true) => Type::Float(floats::of_bits(self.symbols.ty(loc).bits)),
+            (_, Some(format)) => Type::Float(format),
             _ => Type::Int(self.symbols.ty(loc)),
         };
         let ty = match object.class {

@@ -29,14 +29,7 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         INTEGERS,
     ),
     (
-        &[
-            "__half2",
-            "half2",
-            "__nv_bfloat16",
-            "__nv_bfloat162",
-            "nv_bfloat16",
-            "nv_bfloat162",
-        ],
+        &["__nv_fp8_e4m3", "__nv_fp8_e5m2"],
         CUDA,
         FLOATING,
         INTEGERS,

@@ -450,8 +450,7 @@ impl ClikeCode {
             let of = lowering.kernel_parameter(param);
             head.parameters.push(self.parameter(&param.declarator, of));
         }
-        let outside = self.stmts.iter();
-        for stmt in outside.chain(&kernel.body) {
+        for stmt in dynamic_arrays(&self.stmts) {
             let StmtKind::Declare(declaration) = &stmt.kind else {
                 continue;
             };
@@ -465,7 +464,9 @@ impl ClikeCode {
                 .map_or("s32".to_owned(), |w| w.0);
             for declared in &declaration.all {
                 let name = self.text.as_str()[declared.declarator.name.clone()].to_owned();
-                head.dynamic.push((name, element.clone()));
+                if head.dynamic.iter().all(|known| known.0 != name) {
+                    head.dynamic.push((name, element.clone()));
+                }
             }
         }
         head
@@ -576,6 +577,25 @@ impl ClikeCode {
             .into_iter()
             .for_each(|part| self.bounds(part, required, found));
     }
+}
+
+/// The statements that may declare dynamic shared memory: those outside of functions, and the
+/// outermost of each function.
+fn dynamic_arrays(all: &[Stmt]) -> Vec<&Stmt> {
+    let mut found: Vec<&Stmt> = Vec::new();
+    for stmt in all {
+        match &stmt.kind {
+            StmtKind::Function(Some(function)) => found.extend(&function.body),
+            StmtKind::Declare(declaration) => {
+                if let Base::Struct(class) = &declaration.specifiers.base {
+                    found.extend(class.functions.iter().flat_map(|f| &f.body));
+                }
+                found.push(stmt);
+            }
+            _ => found.push(stmt),
+        }
+    }
+    found
 }
 
 /// Calls `f` with each shared object that a statement declares.

@@ -366,7 +366,7 @@ fn what_the_languages_forbid_is_refused() {
 
 #[test]
 fn what_the_languages_have_and_fencepost_does_not_is_said() {
-    for code in ["static int t;", "extern int t[];", "__half2 t;"] {
+    for code in ["static int t;", "extern int t[];", "__nv_fp8_e4m3 t;"] {
         wrong(Dialect::Cuda, code, "not supported");
     }
     wrong(Dialect::C, "int (*p)[2];", "not supported");
@@ -1191,7 +1191,7 @@ fn types_of_other_languages_are_told_apart() {
         ("_Atomic int b;", "there is no `_Atomic` in CUDA C++"),
         ("kernel void k() { }", "there is no `kernel` in CUDA C++"),
         ("register int r;", "there is no `register` in CUDA C++"),
-        ("__half2 h;", "floating-point types are not supported"),
+        ("__nv_fp8_e4m3 h;", "floating-point types are not supported"),
         ("typedef int bool;", "`bool` is a keyword"),
         ("using int = long;", "`int` is a keyword"),
     ] {

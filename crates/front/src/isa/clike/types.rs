@@ -61,6 +61,12 @@ const VECTORS: &[(&str, Type)] = &[
     ("double", Type::Float(Format::DOUBLE)),
 ];
 
+/// The element types of vectors of two that CUDA has under names with and without underscores.
+const PAIRS: &[(&str, Type)] = &[
+    ("half", Type::Float(Format::HALF)),
+    ("nv_bfloat16", Type::Float(Format::BRAIN)),
+];
+
 const fn integer(bits: u8, signed: bool) -> Type {
     Type::Int(Ty { bits, signed })
 }
@@ -216,9 +222,15 @@ impl Structure {
             .parse::<usize>()
             .ok()
             .filter(|n| (1 + usize::from(opencl)..=4).contains(n))?;
+        let pair = PAIRS
+            .iter()
+            .find(|v| !opencl && n == 2 && v.0 == of.trim_start_matches("__"));
+        // `__half2` and `half2` are one type.
+        let name = pair.map_or(name, |_| name.trim_start_matches("__"));
         let ty = &VECTORS
             .iter()
-            .find(|v| v.0 == of && !(opencl && of.ends_with("longlong")))?
+            .find(|v| v.0 == of && !(opencl && of.ends_with("longlong")))
+            .or(pair)?
             .1;
         let structure = Structure::new(name);
         structure.define(

@@ -7,7 +7,7 @@ use ::toml::de::{DeTable, DeValue};
 use super::template::TemplateChoice;
 use super::{TestReader, integer};
 use crate::document::{Value, entries, span_of};
-use crate::isa::clike::{is_boolean, is_floating, type_named as c_type_named};
+use crate::isa::clike::{floating_format, is_boolean, type_named as c_type_named};
 use crate::isa::ptx::{RegInit, type_named};
 use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::keys;
@@ -296,7 +296,7 @@ impl TestReader<'_, '_> {
             });
             object.ty = ty.map(|ty| (ty, span));
             object.boolean = is_boolean(word);
-            object.floating = is_floating(word);
+            object.floating = floating_format(word);
             object.declared = true;
         }
         (kind, values)
