@@ -74,11 +74,7 @@ impl Multiprocessor {
             (self.blocks, "blocks"),
             (self.threads / WARP / warps, "threads"),
             (
-                if bytes == 0 {
-                    self.blocks
-                } else {
-                    self.shared / bytes
-                },
+                self.shared.checked_div(bytes).unwrap_or(self.blocks),
                 "shared memory",
             ),
             (by_registers.unwrap_or(self.blocks), "registers"),

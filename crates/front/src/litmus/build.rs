@@ -268,14 +268,15 @@ pub(super) fn declare_votes<'a>(
     symbols: &mut Symbols,
     sink: &mut Sink,
 ) {
-    match clike::Language::of(dialect) {
-        Some(language) if language.cpp => {
-            if units.any(clike::ClikeCode::votes) {
-                clike::declare_votes(symbols, sink);
-            }
+    let Some(language) = clike::Language::of(dialect) else {
+        return;
+    };
+    if language.cpp {
+        if units.any(clike::ClikeCode::votes) {
+            clike::declare_votes(symbols, sink);
         }
-        Some(_) if units.any(clike::ClikeCode::copies) => clike::declare_copies(symbols, sink),
-        _ => {}
+    } else if units.any(clike::ClikeCode::copies) {
+        clike::declare_copies(symbols, sink);
     }
 }
 
