@@ -40,7 +40,7 @@ struct RunPlan {
     record: bool,
     /// The multiprocessor whose resources decide how many blocks are resident, and the registers of
     /// a thread.
-    occupancy: Option<(Multiprocessor, Option<u32>)>,
+    occupancy: Option<(&'static Multiprocessor, Option<u32>)>,
     /// The rule that is taken out of the machine, to see whether a check notices.
     without: Option<String>,
 }

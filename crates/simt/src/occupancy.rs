@@ -29,7 +29,7 @@ const fn sm(target: u32, threads: u64, blocks: u64, kilobytes: u64) -> Multiproc
 }
 
 /// All multiprocessors that the guide lists since sm_70.
-pub const MULTIPROCESSORS: [Multiprocessor; 12] = [
+pub static MULTIPROCESSORS: [Multiprocessor; 12] = [
     sm(70, 2048, 32, 96),
     sm(72, 2048, 32, 96),
     sm(75, 1024, 16, 64),
@@ -118,10 +118,10 @@ impl Multiprocessor {
 }
 
 /// The multiprocessor of a target such as `sm_80`.
-pub fn multiprocessor(target: &str) -> Option<Multiprocessor> {
+pub fn multiprocessor(target: &str) -> Option<&'static Multiprocessor> {
     let number = target.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
     let number: u32 = number.parse().ok()?;
-    MULTIPROCESSORS.into_iter().find(|sm| sm.target == number)
+    MULTIPROCESSORS.iter().find(|sm| sm.target == number)
 }
 
 #[cfg(test)]

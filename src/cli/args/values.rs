@@ -54,7 +54,7 @@ pub(in crate::cli) enum Resident {
     /// So many.
     Blocks(u32),
     /// As its resources allow.
-    Auto(Multiprocessor),
+    Auto(&'static Multiprocessor),
 }
 
 /// Reads a number of blocks, or `auto:sm_80`.
@@ -64,7 +64,8 @@ pub(in crate::cli) enum Resident {
 pub(in crate::cli) fn resident(text: &str) -> Result<Resident, String> {
     if let Some(target) = text.strip_prefix("auto:") {
         let sm = occupancy::multiprocessor(target).ok_or_else(|| {
-            let known = occupancy::MULTIPROCESSORS.map(|sm| format!("sm_{}", sm.target));
+            let known = occupancy::MULTIPROCESSORS.iter();
+            let known: Vec<String> = known.map(|sm| format!("sm_{}", sm.target)).collect();
             format!("expected one of {}", known.join(", "))
         })?;
         return Ok(Resident::Auto(sm));

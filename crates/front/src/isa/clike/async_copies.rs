@@ -62,6 +62,15 @@ fn equal(a: Expr, b: i64) -> Expr {
     Expr::Cmp(CmpOp::Eq, Ty::S32, a.into(), Expr::Const(b).into())
 }
 
+/// Whether a copy is between global and local memory, and of elements of one type.
+fn is_directed(to: &CopyEnd, from: &CopyEnd) -> bool {
+    let directed = matches!(
+        (to.space, from.space),
+        (Some(Space::Shared), Some(Space::Global)) | (Some(Space::Global), Some(Space::Shared))
+    );
+    directed && to.ty == from.ty
+}
+
 impl Lowering<'_, '_> {
     /// A call of one of the functions; `None`: it is another function.
     pub(super) fn copies_async(&mut self, word: &str, tree: &Tree, args: &[Tree]) -> Option<Value> {
@@ -128,11 +137,7 @@ impl Lowering<'_, '_> {
             };
             global.stride = stride;
         }
-        let directed = matches!(
-            (to.space, from.space),
-            (Some(Space::Shared), Some(Space::Global)) | (Some(Space::Global), Some(Space::Shared))
-        );
-        if !directed || to.ty != from.ty {
+        if !is_directed(&to, &from) {
             let message = "this is no copy between global and local memory";
             self.error("wrong-operand", &tree.range, message, |d| {
                 d.label("expected one pointer to each, to elements of one type")

@@ -100,20 +100,7 @@ impl HostBuilder<'_, '_> {
                 "expected two memories: overlapping ones are an error",
             );
         }
-        let mut all = Vec::new();
-        for slice in 0..region[2] {
-            for row in 0..region[1] {
-                let start = |of: &Rectangle| (of.first + row * of.row + slice * of.slice) / size;
-                let length = region[0] / size;
-                row_of_cells(
-                    &mut all,
-                    &target,
-                    &source,
-                    [start(&into), start(&out_of), length],
-                );
-            }
-        }
-        Some(all)
+        Some(cells_of([&target, &source], [&into, &out_of], &region))
     }
 
     fn no_rectangle<T>(&mut self, request: &Request, expected: &str) -> Option<T> {
@@ -124,6 +111,25 @@ impl HostBuilder<'_, '_> {
         });
         None
     }
+}
+
+/// The cells of two rectangles of a size, in memory with such elements.
+fn cells_of(
+    layouts: [&Layout; 2],
+    rectangles: [&Rectangle; 2],
+    region: &[u64; 3],
+) -> Vec<CopiedCell> {
+    let ([target, source], [into, out_of]) = (layouts, rectangles);
+    let size = target.bytes(target.cells());
+    let mut all = Vec::new();
+    for slice in 0..region[2] {
+        for row in 0..region[1] {
+            let start = |of: &Rectangle| (of.first + row * of.row + slice * of.slice) / size;
+            let row = [start(into), start(out_of), region[0] / size];
+            row_of_cells(&mut all, target, source, row);
+        }
+    }
+    all
 }
 
 /// Appends the cells of a row. `row`: the first elements in the two memories, and the number of
