@@ -270,6 +270,8 @@ pub(super) struct Code {
     pub(super) kin: Vec<usize>,
     /// By thread: its lane.
     pub(super) lanes: Vec<u32>,
+    /// Whether lanes hand each other values somewhere.
+    pub(super) has_meetings: bool,
     /// No alias, no proxy but the generic one.
     pub(super) plain: bool,
     /// Some access goes through a proxy other than the generic one.

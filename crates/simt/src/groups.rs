@@ -1,6 +1,11 @@
 //! Finds the threads that share a group, at every level of the scope tree.
+//!
+//! # Invariants
+//! - Two threads are in one group if [`Place::same`] says so. The time for all threads is that of
+//!   their number: they are found by what their places have in common, and not pair by pair.
 
-use program::{Program, SCOPE_ROWS, Scope};
+use program::{Place, Program, SCOPE_ROWS, Scope};
+use rustc_hash::FxHashMap;
 
 /// The groups of a program. The first thread of a group identifies it.
 #[derive(Clone, Debug)]
@@ -11,6 +16,35 @@ pub(super) struct Groups {
     pub(super) members: Vec<Vec<Vec<usize>>>,
 }
 
+/// The numbers that the places of a group have in common.
+type SharedNumbers = ([u32; 4], [Option<u32>; 2]);
+
+/// What threads share that are in one group of a scope; each suffices. Empty: the thread is alone.
+fn shared(place: &Place, scope: Scope) -> Vec<SharedNumbers> {
+    let device = [place.gpu, place.domain, place.kernel, place.queue_family];
+    let launch = [place.gpu, place.domain, 0, 0];
+    let block = (device, [Some(place.cta), None]);
+    match scope {
+        Scope::Sys => vec![([0; 4], [None; 2])],
+        _ if place.host => Vec::new(),
+        Scope::Thread => Vec::new(),
+        Scope::Gpu => vec![(launch, [None; 2])],
+        Scope::Grid => vec![(launch, [Some(place.grid), None])],
+        Scope::QueueFamily => vec![(device, [None; 2])],
+        Scope::Cluster => {
+            let cluster = place.cluster.map(|cluster| (device, [None, Some(cluster)]));
+            [Some(block), cluster].into_iter().flatten().collect()
+        }
+        Scope::Cta => vec![block],
+        Scope::Warp => {
+            let warp = place
+                .warp
+                .map(|warp| (device, [Some(place.cta), Some(warp)]));
+            warp.into_iter().collect()
+        }
+    }
+}
+
 impl Groups {
     /// The groups of a program. Only its first `own` threads are members; agents merely have a
     /// place.
@@ -19,25 +53,14 @@ impl Groups {
         let mut first = vec![[0; SCOPE_ROWS.len()]; n];
         let mut members = vec![vec![Vec::new(); n]; SCOPE_ROWS.len()];
         for (s, scope) in SCOPE_ROWS.iter().map(|row| row.scope).enumerate() {
-            let mut known: Vec<usize> = Vec::new();
+            let mut known: FxHashMap<SharedNumbers, usize> = FxHashMap::default();
             for (t, row) in first.iter_mut().enumerate() {
-                let place = &program.threads[t].place;
-                // Threads of a group mostly follow each other.
-                let group = match (scope != Scope::Thread)
-                    .then(|| {
-                        known
-                            .iter()
-                            .rev()
-                            .find(|&&g: &&usize| program.threads[g].place.same(place, scope))
-                    })
-                    .flatten()
-                {
-                    Some(&group) => group,
-                    None => {
-                        known.push(t);
-                        t
-                    }
-                };
+                let numbers = shared(&program.threads[t].place, scope);
+                let group = numbers.iter().find_map(|n| known.get(n).copied());
+                let group = group.unwrap_or(t);
+                for number in numbers {
+                    known.entry(number).or_insert(group);
+                }
                 row[s] = group;
                 if t < own {
                     members[s][group].push(t);
@@ -47,8 +70,74 @@ impl Groups {
         Groups { first, members }
     }
 
+    /// By thread: how many threads of its group come before it.
+    pub(super) fn ranks(&self, scope: Scope) -> Vec<u32> {
+        let mut counts: FxHashMap<usize, u32> = FxHashMap::default();
+        let rank = |row: &[usize; SCOPE_ROWS.len()]| {
+            let count = counts.entry(row[scope as usize]).or_default();
+            *count += 1;
+            *count - 1
+        };
+        self.first.iter().map(rank).collect()
+    }
+
     /// The first thread of a thread's group.
     pub(super) fn of(&self, thread: usize, scope: Scope) -> usize {
         self.first[thread][scope as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Places that differ in each of their numbers, and in nothing.
+    fn places() -> Vec<Place> {
+        let at = |cta, warp| Place {
+            warp,
+            cluster: Some(cta / 2),
+            ..Place::device(0, cta)
+        };
+        let plain = at(0, Some(0));
+        let mut all: Vec<Place> = [
+            (0, Some(0)),
+            (0, Some(1)),
+            (0, None),
+            (1, Some(0)),
+            (2, None),
+        ]
+        .map(|(cta, warp)| at(cta, warp))
+        .into();
+        for change in [
+            |p: &mut Place| p.gpu = 1,
+            |p: &mut Place| p.grid = 1,
+            |p: &mut Place| p.domain = 1,
+            |p: &mut Place| p.kernel = 1,
+            |p: &mut Place| p.queue_family = 1,
+            |p: &mut Place| p.cluster = None,
+            |p: &mut Place| p.host = true,
+        ] {
+            let mut changed = plain.clone();
+            change(&mut changed);
+            if changed.cluster.is_none() {
+                changed.cta = 7;
+            }
+            all.push(changed);
+        }
+        all
+    }
+
+    #[test]
+    fn threads_share_what_makes_them_one_group() {
+        let all = places();
+        for row in SCOPE_ROWS {
+            for (i, a) in all.iter().enumerate() {
+                for (j, b) in all.iter().enumerate().filter(|(j, _)| *j != i) {
+                    let numbers = shared(b, row.scope);
+                    let one = shared(a, row.scope).iter().any(|n| numbers.contains(n));
+                    assert_eq!(one, a.same(b, row.scope), "{:?}: {i}, {j}", row.scope);
+                }
+            }
+        }
     }
 }

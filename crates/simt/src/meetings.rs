@@ -39,6 +39,9 @@ pub(super) fn meetings<'a>(
         }
     };
     let mut found: Vec<(Vec<usize>, Vec<i64>)> = Vec::new();
+    if !code.has_meetings {
+        return found;
+    }
     for t in 0..code.threads.len() {
         let is_free = !found.iter().any(|f| f.0.contains(&t));
         let Some((asked, spares_ended, _)) = brings(t).filter(|_| is_free) else {

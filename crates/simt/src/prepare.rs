@@ -97,9 +97,10 @@ impl Code {
             cta: (0..program.threads.len())
                 .map(|t| groups.of(t, Scope::Cta))
                 .collect(),
+            lanes: groups.ranks(Scope::Warp),
             groups,
             kin: kin(&program),
-            lanes: program.thread_ids().map(|t| program.lane(t)).collect(),
+            has_meetings: false,
             plain: true,
             proxies: false,
             calls_hand_over: false,
@@ -133,6 +134,7 @@ impl Code {
         for t in self.program.clone().thread_ids() {
             let thread = self.thread(t)?;
             self.loops |= thread.loops;
+            self.has_meetings |= thread.acts.iter().any(|a| matches!(a, Act::Give { .. }));
             self.branches |= thread.acts.iter().any(|a| a.target().is_some());
             let mut barriers = thread.acts.iter().filter_map(Act::barrier);
             self.counts |= barriers.any(Barrier::says_count);
