@@ -147,6 +147,9 @@ impl RelAlgebra for Bounds {
     type Set = Bound<EventSet>;
     type Rel = Bound<Rel>;
 
+    fn is_large(&self) -> bool {
+        self.n() > 512
+    }
     fn empty_set(&self) -> Self::Set {
         Bound {
             must: EventSet::empty(self.n()),

@@ -74,6 +74,10 @@ pub trait RelAlgebra {
     /// A relation on events.
     type Rel: Clone + PartialEq;
 
+    /// Whether one operation may take long, so that the clock is read before each.
+    fn is_large(&self) -> bool {
+        false
+    }
     /// The empty set.
     fn empty_set(&self) -> Self::Set;
     /// The empty relation.
@@ -251,7 +255,7 @@ pub fn interpret_while<A: RelAlgebra>(
             _ => {
                 // Reading the clock costs more than computing a small relation.
                 made += 1;
-                if made.is_multiple_of(16) && ends() {
+                if (made.is_multiple_of(16) || algebra.is_large()) && ends() {
                     return None;
                 }
                 match group {

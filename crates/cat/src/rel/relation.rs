@@ -8,6 +8,9 @@ use std::rc::Rc;
 
 use super::{EventSet, ones};
 
+/// Relations on more events are closed along their order, if they have one.
+const MANY: usize = 256;
+
 /// A binary relation on a fixed number of events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rel {
@@ -273,8 +276,86 @@ impl Rel {
         Rel::from_pairs(self.n, self.iter().map(|(i, j)| (j, i)))
     }
 
-    /// Transitive closure, through middle events in `middle` only (Warshall).
-    pub fn plus(mut self, middle: &EventSet) -> Rel {
+    /// Transitive closure, through middle events in `middle` only.
+    ///
+    /// An order of many events is closed along itself: an event takes over the rows of those
+    /// successors that no other one covers. Everything else goes by Warshall's algorithm, which
+    /// takes cubic time.
+    pub fn plus(self, middle: &EventSet) -> Rel {
+        let ends_first = match self.n > MANY {
+            true => self.ends_first(middle),
+            false => None,
+        };
+        match ends_first {
+            Some(order) => self.closed_along(middle, &order),
+            None => self.closed_by_middles(middle),
+        }
+    }
+
+    fn closed_along(mut self, middle: &EventSet, ends_first: &[usize]) -> Rel {
+        let width = self.width;
+        let words = Rc::make_mut(&mut self.words);
+        let mut row = vec![0; width];
+        for &i in ends_first {
+            row.fill(0);
+            for (at, among) in middle.words().iter().enumerate() {
+                let mut open = words[i * width + at] & among & !row[at];
+                while open != 0 {
+                    let j = at * 64 + open.trailing_zeros() as usize;
+                    let of_j = &words[j * width..(j + 1) * width];
+                    row.iter_mut().zip(of_j).for_each(|(a, b)| *a |= b);
+                    open &= (open - 1) & !row[at];
+                }
+            }
+            let own = &mut words[i * width..(i + 1) * width];
+            own.iter_mut().zip(&row).for_each(|(a, b)| *a |= b);
+        }
+        self
+    }
+
+    /// All events, each behind those events of `middle` that it reaches through `middle`; `None`:
+    /// there is a cycle.
+    fn ends_first(&self, middle: &EventSet) -> Option<Vec<usize>> {
+        let mut left = EventSet::full(self.n);
+        let mut on_path = EventSet::empty(self.n);
+        let (mut path, mut order) = (Vec::new(), Vec::with_capacity(self.n));
+        for root in 0..self.n {
+            let mut next = left.has(root).then_some(root);
+            while let Some(i) = next {
+                left.remove(i);
+                path.push(i);
+                if middle.has(i) {
+                    on_path.insert(i);
+                }
+                if first_common(self.row(i), on_path.words()).is_some() {
+                    return None;
+                }
+                next = None;
+                while let (None, Some(&i)) = (next, path.last()) {
+                    next = self.successor(i, middle, &left);
+                    if next.is_none() {
+                        path.pop();
+                        on_path.remove(i);
+                        order.push(i);
+                    }
+                }
+            }
+        }
+        Some(order)
+    }
+
+    /// The first successor of an event in both sets.
+    fn successor(&self, i: usize, a: &EventSet, b: &EventSet) -> Option<usize> {
+        let sets = a.words().iter().zip(b.words());
+        let mut words = self.row(i).iter().zip(sets).enumerate();
+        words.find_map(|(at, (row, (a, b)))| {
+            let common = row & a & b;
+            (common != 0).then(|| at * 64 + common.trailing_zeros() as usize)
+        })
+    }
+
+    /// Transitive closure by Warshall's algorithm.
+    fn closed_by_middles(mut self, middle: &EventSet) -> Rel {
         let width = self.width;
         let words = Rc::make_mut(&mut self.words);
         for k in middle.iter() {

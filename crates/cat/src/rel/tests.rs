@@ -65,3 +65,28 @@ fn composition_of_wide_relations() {
         assert_eq!(a.seq(&b, &middle), Rel::from_fn(n, step), "{thin} {dense}");
     }
 }
+
+/// Orders of many events are closed along themselves; other relations are not. The expected result
+/// comes from squares.
+#[test]
+fn closures_of_many_events() {
+    let n = 300;
+    let mut middle = EventSet::full(n);
+    (0..n).filter(|i| i % 7 == 3).for_each(|i| middle.remove(i));
+    for back in [None, Some((290, 4)), Some((10, 3)), Some((3, 3))] {
+        let place = |i: usize| i * 77 % n;
+        let edges = (0..n).flat_map(|i| [(i, i + 1), (i, i + 13), (i, 2 * i)]);
+        let edges = edges.filter(|(i, j)| i < j && *j < n && i % 5 != 0);
+        let edges = edges.chain(back).map(|(i, j)| (place(i), place(j)));
+        let relation = Rel::from_pairs(n, edges);
+        let mut expected = relation.clone();
+        loop {
+            let next = expected.clone().or(&expected.seq(&expected, &middle));
+            if next == expected {
+                break;
+            }
+            expected = next;
+        }
+        assert!(relation.plus(&middle) == expected, "with {back:?}");
+    }
+}
