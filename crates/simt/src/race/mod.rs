@@ -20,6 +20,7 @@ mod clock;
 mod order;
 mod why;
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::LazyCell;
 use std::fmt;
 use std::sync::Arc;
@@ -152,12 +153,51 @@ struct RacingAccesses {
 }
 
 impl RacingAccesses {
-    /// Whether another race is between the same threads and instructions, at the same location.
-    fn is_at_the_same_places(&self, other: &RacingAccesses) -> bool {
-        fn place(p: &PastAccess) -> (usize, usize, usize) {
-            (p.touch.thread, p.touch.instr, p.touch.loc)
+    /// The threads, instructions and locations of both accesses.
+    fn places(&self) -> [(usize, usize, usize); 2] {
+        [&self.first, &self.second].map(|p| (p.touch.thread, p.touch.instr, p.touch.loc))
+    }
+}
+
+/// The races of a run. Threads of a launch race pair by pair at the same two lines, so the first
+/// race of two lines stands for all.
+struct RunRaces<'c> {
+    code: &'c Code,
+    /// Whether a race counts.
+    counts: &'c dyn Fn(&RacingAccesses) -> bool,
+    /// The places of all races.
+    places: FxHashSet<[(usize, usize, usize); 2]>,
+    /// The number in `all` of two lines.
+    of_lines: FxHashMap<[(&'c SourceLine, &'c str); 2], usize>,
+    /// The first race of two lines, and the number of races there.
+    all: Vec<(RacingAccesses, u64)>,
+}
+
+impl<'c> RunRaces<'c> {
+    fn new(code: &'c Code, counts: &'c dyn Fn(&RacingAccesses) -> bool) -> RunRaces<'c> {
+        RunRaces {
+            code,
+            counts,
+            places: FxHashSet::default(),
+            of_lines: FxHashMap::default(),
+            all: Vec::new(),
         }
-        place(&self.first) == place(&other.first) && place(&self.second) == place(&other.second)
+    }
+
+    fn add(&mut self, race: RacingAccesses) {
+        if !(self.counts)(&race) || !self.places.insert(race.places()) {
+            return;
+        }
+        let threads = &self.code.program.threads;
+        let lines = [&race.first, &race.second].map(|p| {
+            let instr = &threads[p.touch.thread].code[p.touch.instr];
+            (&instr.line, instr.text.as_str())
+        });
+        let at = *self.of_lines.entry(lines).or_insert(self.all.len());
+        if at == self.all.len() {
+            self.all.push((race, 0));
+        }
+        self.all[at].1 += 1;
     }
 }
 
@@ -183,9 +223,9 @@ pub(super) fn find(
     known: &mut Vec<Race>,
     late: &dyn Fn() -> bool,
 ) -> RaceCoverage {
-    let (pairs, looked) = pairs(code, events, late);
+    let (races, looked) = races_of(code, events, &|_| true, late);
     if looked != RaceCoverage::Open {
-        add(code, events, recorded, known, pairs);
+        add(code, events, recorded, known, races);
     }
     looked
 }
@@ -202,19 +242,15 @@ pub(super) fn explain(
     fn at(p: &PastAccess) -> (usize, usize) {
         (p.touch.thread, p.touch.instr)
     }
-    let found = |f: &RacingAccesses| {
-        let (a, b) = (
-            at(&f.first).min(at(&f.second)),
-            at(&f.first).max(at(&f.second)),
-        );
-        hazards
-            .iter()
-            .any(|h| h.kind == HazardKind::Race && (h.first, h.second) == (a, Some(b)))
+    let of_memory = hazards.iter().filter(|h| h.kind == HazardKind::Race);
+    let of_memory: FxHashSet<_> = of_memory.map(|h| (h.first, h.second)).collect();
+    let is_of_memory = |f: &RacingAccesses| {
+        let (a, b) = (at(&f.first), at(&f.second));
+        of_memory.contains(&(a.min(b), Some(a.max(b))))
     };
-    if hazards.iter().any(|h| h.kind == HazardKind::Race) {
-        let (mut pairs, _) = pairs(code, events, late);
-        pairs.retain(found);
-        add(code, events, recorded, known, pairs);
+    if !of_memory.is_empty() {
+        let (races, _) = races_of(code, events, &is_of_memory, late);
+        add(code, events, recorded, known, races);
     }
 }
 
@@ -223,13 +259,13 @@ fn add(
     events: &[RunEvent],
     recorded: &Recorded,
     known: &mut Vec<Race>,
-    pairs: Vec<RacingAccesses>,
+    races: RunRaces<'_>,
 ) {
-    if pairs.is_empty() {
+    if races.all.is_empty() {
         return;
     }
     let run = Arc::new(recorded.clone());
-    for found in pairs {
+    for (found, count) in races.all {
         let sides = [side(code, &found.first), side(code, &found.second)];
         if let Some(race) = known.iter_mut().find(|r| {
             (&r.first.line, &r.first.text, &r.second.line, &r.second.text)
@@ -240,9 +276,8 @@ fn add(
                     &sides[1].text,
                 )
         }) {
-            race.count += 1;
-            let is_last = race.also.last().is_some_and(|last| Arc::ptr_eq(last, &run));
-            if race.also.len() < MOST_RUNS && !is_last {
+            race.count += count;
+            if race.also.len() < MOST_RUNS {
                 race.also.push(run.clone());
             }
             continue;
@@ -255,7 +290,7 @@ fn add(
             first,
             second,
             why: why::why(code, events, &found),
-            count: 1,
+            count,
             schedule: recorded.clone(),
             also: Vec::new(),
         });
@@ -265,17 +300,17 @@ fn add(
 /// The number of events between two looks at the clock.
 const EVENTS_PER_LOOK: usize = 256;
 
-/// The races of a run, once for each pair of instructions and threads, and the part that was
-/// examined.
-fn pairs(
-    code: &Code,
+/// The races of a run that count, and the part that was examined.
+fn races_of<'c>(
+    code: &'c Code,
     events: &[RunEvent],
+    counts: &'c dyn Fn(&RacingAccesses) -> bool,
     late: &dyn Fn() -> bool,
-) -> (Vec<RacingAccesses>, RaceCoverage) {
+) -> (RunRaces<'c>, RaceCoverage) {
     let mut order = RunOrder::new(code, Requirement::All);
     let mut past: Vec<Vec<PastAccess>> = vec![Vec::new(); code.locations.len()];
     let mut epochs = vec![0; code.threads.len()];
-    let mut found: Vec<RacingAccesses> = Vec::new();
+    let mut found = RunRaces::new(code, counts);
     for (i, event) in events.iter().enumerate() {
         if i.is_multiple_of(EVENTS_PER_LOOK) && late() {
             return (found, RaceCoverage::Late);
@@ -311,12 +346,9 @@ fn pairs(
                     first: *p,
                     second: now,
                 };
-                if !harmless
-                    && !before(p)
-                    && !observed.contains(&(p.touch.thread, p.time))
-                    && !found.iter().any(|f| f.is_at_the_same_places(&pair))
-                {
-                    found.push(pair);
+                let is_free = || !observed.contains(&(p.touch.thread, p.time));
+                if !harmless && !before(p) && is_free() {
+                    found.add(pair);
                 }
             }
             // An access before a plain write races with nothing that does not race with the write.

@@ -381,6 +381,9 @@ impl TimeLimit {
     }
 }
 
+/// The longest time to find out whether a run counts.
+const LONGEST_DOUBT: Duration = Duration::from_millis(500);
+
 /// The resource that ran out, when a clock is over.
 fn over() -> &'static str {
     match stop::spent() {
@@ -506,8 +509,10 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// Whether some thread has no way to go on because of an early bind or an assumption. The run
-    /// is then not the beginning of an execution, and does not count.
+    /// is then not the beginning of an execution, and does not count. In a large launch, the answer
+    /// may take long; without one after [`LONGEST_DOUBT`], the run does not count either.
     fn is_astray(&self, state: &MachineState<B>) -> bool {
+        let end = Some(Instant::now() + LONGEST_DOUBT);
         let pending = self.memory.is_pending(&state.memory);
         let has_no_way = |thread: usize| {
             let action = Action {
@@ -521,7 +526,8 @@ impl<B: Backend> Machine<'_, B> {
                 && results().all(is_no_way)
                 && (pending || results().any(|r| matches!(r, Err(StepHalt::Refused))))
         };
-        (pending || self.memory.may_refuse()) && (0..state.threads.len()).any(has_no_way)
+        let mut threads = 0..state.threads.len();
+        (pending || self.memory.may_refuse()) && threads.any(|t| stop::late(end) || has_no_way(t))
     }
 
     /// The number of steps between two tidyings of a random run; tidying looks at the whole state.
