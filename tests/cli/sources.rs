@@ -17,8 +17,18 @@ const TWINS: [(&str, &str, &str); 15] = [
     ("block_scan.cu", "block_scan.bug.cu:8:", "error[race]"),
     ("block_sums.cu", "block_sums.bug.cu:20:", "error[race]"),
     (
+        "carved_barrier.cu",
+        "carved_barrier.bug.cu:16:",
+        "error[race]",
+    ),
+    (
         "carved_shared.cu",
         "carved_shared.bug.cu:11:",
+        "error[race]",
+    ),
+    (
+        "carved_structures.cu",
+        "carved_structures.bug.cu:13:",
         "error[race]",
     ),
     ("convolution.cl", "convolution.bug.cl:7:", "error[race]"),
@@ -35,12 +45,18 @@ const TWINS: [(&str, &str, &str); 15] = [
     ("hash_table.cu", "hash_table.bug.cu:9:", "error[race]"),
     ("histogram.cu", "histogram.bug.cu:9:", "error[race]"),
     ("last_block.cu", "last_block.bug.cu:11:", "error[race]"),
+    ("local_views.cl", "local_views.bug.cl:13:", "error[race]"),
     (
         "matrix_product.cu",
         "matrix_product.bug.cu:12:",
         "error[race]",
     ),
     ("queue.cu", "queue.bug.cu:12:", "error[race]"),
+    (
+        "shared_helpers.cu",
+        "shared_helpers.bug.cu:34:",
+        "error[race]",
+    ),
     ("spin_lock.cu", "spin_lock.bug.cu:7:", "error[hang]"),
     ("transpose.cu", "transpose.bug.cu:11:", "error[race]"),
     ("warp_sum.cu", "warp_sum.bug.cu:9:", "error[race]"),

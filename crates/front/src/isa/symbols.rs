@@ -22,6 +22,8 @@ pub struct Symbols {
     index: HashMap<String, LocId>,
     list: Vec<MemorySymbol>,
     multimem: HashSet<LocId>,
+    /// Whether code views dynamic shared memory as structures.
+    views_structures: bool,
     /// Ends of life, and uses behind them, in host code.
     pub(crate) lives: Lives,
 }
@@ -425,6 +427,25 @@ impl Symbols {
     pub fn dynamic(&self) -> Vec<LocId> {
         let all = self.objects().filter(|(_, object)| object.dynamic);
         all.map(|(id, _)| id).collect()
+    }
+
+    /// Lets code view objects as several types.
+    pub fn set_dynamic(&mut self, is_dynamic: impl Fn(&Object) -> bool) {
+        for symbol in &mut self.list {
+            if let SymbolKind::Object(object) = &mut symbol.kind {
+                object.dynamic |= is_dynamic(object);
+            }
+        }
+    }
+
+    /// Notes that code views dynamic shared memory as structures.
+    pub fn view_structures(&mut self) {
+        self.views_structures = true;
+    }
+
+    /// Whether code views dynamic shared memory as structures.
+    pub fn views_structures(&self) -> bool {
+        self.views_structures
     }
 
     /// Objects whose type no declaration, no access and no named element decides.

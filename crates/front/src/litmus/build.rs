@@ -207,7 +207,7 @@ pub(super) fn build_clike(
         .map(|(thread, _)| thread)
         .collect();
     let machine = Machine::full();
-    let dynamic = symbols.dynamic();
+    let (dynamic, structures) = (symbols.dynamic(), symbols.views_structures());
     let mut program = Program {
         dialect,
         threads,
@@ -216,7 +216,7 @@ pub(super) fn build_clike(
         host: None,
     };
     if sink.errors() == errors {
-        views::divide(&mut program, &dynamic, sink);
+        views::divide(&mut program, &dynamic, structures, sink);
     }
     if !published {
         settle_atomicity(&mut program);

@@ -6,6 +6,7 @@
 //! # Invariants
 //! - Memory whose accesses all have the size of its elements stays as it is.
 //! - An access to an element of another size is an error in all other memory.
+//! - If code views such memory as structures, all of it is divided.
 //!
 //! # Sources
 //! - CUDA C++ Programming Guide, *__shared__*: arrays of dynamic shared memory begin at one
@@ -18,13 +19,20 @@ use diag::{Sink, Span};
 use program::points::{Points, access_of};
 use program::{LocId, Program};
 
-/// Divides the arrays in `dynamic` as their accesses demand.
-pub(super) fn divide(program: &mut Program, dynamic: &[LocId], sink: &mut Sink) {
+/// Divides the arrays in `dynamic` as their accesses demand. `structures`: code views some of it as
+/// structures, so accesses to all structures are held against their members.
+pub(super) fn divide(program: &mut Program, dynamic: &[LocId], structures: bool, sink: &mut Sink) {
     if dynamic.is_empty() {
         return;
     }
     let points = Points::compute(program);
-    let viewed = viewed(program, &points, dynamic, sink);
+    let viewed = match structures {
+        true => {
+            viewed(program, &points, dynamic, sink);
+            dynamic.iter().copied().collect()
+        }
+        false => viewed(program, &points, dynamic, sink),
+    };
     if viewed.is_empty() {
         return;
     }

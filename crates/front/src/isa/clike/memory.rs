@@ -31,16 +31,11 @@ impl<'a> Lowering<'a, '_> {
         };
         let found = self.location(word);
         let there = found.map(|loc| (self.of_location(loc), self.symbols.object(loc).1.space));
-        fn sized(ty: &Type) -> Option<u8> {
-            ty.stored().map(|ty| ty.bits)
-        }
-        // The elements of a view with another type have the same size.
-        let alike =
-            |ty: &Type| ty == element || (sized(ty).is_some() && sized(ty) == sized(element));
-        let alike = there
+        let can_view = |ty: &Type| ty == element || (ty.size() > 0 && element.size() > 0);
+        let can_view = there
             .as_ref()
-            .is_some_and(|(of, space)| alike(&of.ty) && *space == Space::Shared);
-        if let (true, Some(loc)) = (alike, found) {
+            .is_some_and(|(of, space)| can_view(&of.ty) && *space == Space::Shared);
+        if let (true, Some(loc)) = (can_view, found) {
             let object = self.symbols.object(loc).0;
             if let Some(object) = self.symbols.object_mut(object) {
                 object.dynamic = true;
@@ -62,8 +57,12 @@ impl<'a> Lowering<'a, '_> {
                             {{ at = \"{first}\" }}`"
                         ))
                 });
-            } else if there.is_some_and(|(of, _)| of.ty != *element) {
-                let elements = self.symbols.elements(loc) as u32;
+            } else if let Some((first, _)) = there.filter(|(of, _)| of.ty != *element) {
+                let bytes = self.symbols.elements(loc) as u64 * first.ty.size();
+                let elements = (bytes / element.size()).max(1) as u32;
+                if element.stored().is_none() || first.ty.stored().is_none() {
+                    self.symbols.view_structures();
+                }
                 let all = match &of.ty {
                     Type::Array(element, _) => Type::Array(element.clone(), elements),
                     _ => Type::Array(of.clone().into(), elements),

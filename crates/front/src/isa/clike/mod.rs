@@ -57,6 +57,7 @@ mod cuda;
 mod cuda_calls;
 mod decl;
 mod declare;
+mod dynamic_memory;
 mod effects;
 mod eval;
 mod expr;

@@ -17,7 +17,8 @@ use super::ast::{Expr as Tree, ExprKind, Initial, TypeName};
 use super::lower::Lowering;
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Record, Type, Value, components};
-use program::{Access, BinOp, Expr, LocId, Op, Tag, Tags, Ty, Update};
+use crate::isa::Object;
+use program::{Access, BinOp, Expr, LocId, Op, Space, Tag, Tags, Ty, Update};
 
 /// A place.
 #[derive(Clone, Debug)]
@@ -1079,6 +1080,7 @@ impl Lowering<'_, '_> {
                 (Some(_), Some(_)) => {}
                 _ if to.ty == Type::Void || from.ty == Type::Void => {}
                 _ if alike(to, from) || alike(from, to) => {}
+                _ if self.may_view(&value) => self.symbols.view_structures(),
                 _ => {
                     let (to, from) = (to.ty.name(), from.ty.name());
                     self.error(
@@ -1105,10 +1107,17 @@ impl Lowering<'_, '_> {
         value.converted(&to.ty)
     }
 
-    /// Whether an address may be in dynamic shared memory, which code views as several types.
-    fn may_view(&self, address: &Value) -> bool {
-        let is_dynamic = |loc| self.symbols.object(loc).1.dynamic;
-        self.dynamic.is_some() && address.expr.base().is_none_or(is_dynamic)
+    /// Whether an address may be in dynamic shared memory, which code views as several types. In
+    /// OpenCL C, a launch gives such memory as an argument.
+    fn may_view(&mut self, address: &Value) -> bool {
+        let is_argument = |object: &Object| object.space == Space::Shared && !object.of_code;
+        if !self.env.language.cpp {
+            self.symbols.set_dynamic(is_argument);
+        }
+        match address.expr.base() {
+            Some(loc) => self.symbols.object(loc).1.dynamic,
+            None => !self.symbols.dynamic().is_empty(),
+        }
     }
 
     pub(super) fn mixed_size(&mut self, range: &Range<usize>, ty: Ty, object: Ty) {

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::ast::{Base, Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
+use super::dynamic_memory::arrays;
 use super::items::{Item, items, needed};
 use super::lower::Lowering;
 use super::preprocess::{Preprocessed, preprocess_file};
@@ -450,24 +451,14 @@ impl ClikeCode {
             let of = lowering.kernel_parameter(param);
             head.parameters.push(self.parameter(&param.declarator, of));
         }
-        for stmt in dynamic_arrays(&self.stmts) {
-            let StmtKind::Declare(declaration) = &stmt.kind else {
-                continue;
-            };
-            let has = |storage| declaration.specifiers.has(storage).is_some();
-            if !has(Storage::Extern) || !has(Storage::Shared) {
-                continue;
-            }
-            let of = lowering.base(&declaration.specifiers);
+        for (specifiers, declared) in arrays(self.text.as_str(), &self.stmts, kernel) {
+            let of = lowering.base(specifiers);
+            // The type may depend on a template: each function then views bytes as its own type.
             let element = of
                 .and_then(|of| written(&of))
-                .map_or("s32".to_owned(), |w| w.0);
-            for declared in &declaration.all {
-                let name = self.text.as_str()[declared.declarator.name.clone()].to_owned();
-                if head.dynamic.iter().all(|known| known.0 != name) {
-                    head.dynamic.push((name, element.clone()));
-                }
-            }
+                .map_or("u8".to_owned(), |w| w.0);
+            let name = self.text.as_str()[declared.declarator.name.clone()].to_owned();
+            head.dynamic.push((name, element));
         }
         head
     }
@@ -577,25 +568,6 @@ impl ClikeCode {
             .into_iter()
             .for_each(|part| self.bounds(part, required, found));
     }
-}
-
-/// The statements that may declare dynamic shared memory: those outside of functions, and the
-/// outermost of each function.
-fn dynamic_arrays(all: &[Stmt]) -> Vec<&Stmt> {
-    let mut found: Vec<&Stmt> = Vec::new();
-    for stmt in all {
-        match &stmt.kind {
-            StmtKind::Function(Some(function)) => found.extend(&function.body),
-            StmtKind::Declare(declaration) => {
-                if let Base::Struct(class) = &declaration.specifiers.base {
-                    found.extend(class.functions.iter().flat_map(|f| &f.body));
-                }
-                found.push(stmt);
-            }
-            _ => found.push(stmt),
-        }
-    }
-    found
 }
 
 /// Calls `f` with each shared object that a statement declares.

@@ -166,6 +166,7 @@ pub(super) fn assemble(
     }
     host.late_uses = symbols.lives.late_uses();
     let (open, dynamic) = (symbols.open(), symbols.dynamic());
+    let structures = symbols.views_structures();
     let locations = symbols.into_locations();
     let mut program = Program {
         dialect,
@@ -175,7 +176,7 @@ pub(super) fn assemble(
         host: Some(Box::new(host)),
     };
     if sink.errors() == errors {
-        views::divide(&mut program, &dynamic, sink);
+        views::divide(&mut program, &dynamic, structures, sink);
     }
     settle_atomicity(&mut program);
     refuse_host_groups(&program, sink);

@@ -32,6 +32,31 @@ pub(super) const MBARRIER: &str = "mbarrier";
 /// The maximum number of elements of an array given by its size.
 const MAX_ELEMENTS: u32 = 16_384;
 
+/// An entry of a table: its name, the place of the name, and its value.
+type TableEntry<'t, 'a> = (&'t str, Span, &'t Value<'a>);
+
+/// Puts each further name of memory (`at`) behind the memory that it names.
+fn behind_their_objects<'t, 'a>(all: Vec<TableEntry<'t, 'a>>) -> Vec<TableEntry<'t, 'a>> {
+    let named = |value: &'t Value<'a>| value.get_ref().as_table()?.get("at")?.get_ref().as_str();
+    let mut ordered: Vec<TableEntry<'t, 'a>> = Vec::new();
+    let mut early: Vec<TableEntry<'t, 'a>> = Vec::new();
+    for entry in all {
+        let name = entry.0;
+        let is_declared = |of: &str| ordered.iter().any(|known| known.0 == of);
+        match named(entry.2) {
+            Some(of) if !is_declared(of) => early.push(entry),
+            _ => {
+                ordered.push(entry);
+                let (behind, rest) = early.into_iter().partition(|e| named(e.2) == Some(name));
+                ordered.extend::<Vec<_>>(behind);
+                early = rest;
+            }
+        }
+    }
+    ordered.extend(early);
+    ordered
+}
+
 impl TestReader<'_, '_> {
     /// Reads the `[memory]` table.
     pub(super) fn memory(&mut self, dialect: Dialect, choice: &TemplateChoice) -> Symbols {
@@ -40,7 +65,7 @@ impl TestReader<'_, '_> {
             return symbols;
         };
         let mut starts: Vec<(LocId, Vec<InitialValue>)> = Vec::new();
-        for (name, span, value) in entries(table) {
+        for (name, span, value) in behind_their_objects(entries(table)) {
             if !is_identifier(name) {
                 self.sink.error(
                     "bad-name",

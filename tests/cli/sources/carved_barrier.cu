@@ -1,0 +1,17 @@
+// An array of dynamic shared memory holds values, and a barrier behind them.
+// fencepost: exchange<<<1, 4, 40>>>(out[4])
+#include <cuda/barrier>
+
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+
+__global__ void exchange(int *out) {
+  extern __shared__ char pool[];
+  int *value = (int *)pool;
+  Barrier *all = reinterpret_cast<Barrier *>(pool + 32);
+  int t = threadIdx.x;
+  if (t == 0) init(all, blockDim.x);
+  __syncthreads();
+  value[t] = t;
+  all->arrive_and_wait();
+  out[t] = value[3 - t];
+}
