@@ -12,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{BinOp, Expr, Op, Thread, Update};
 
@@ -81,15 +81,31 @@ struct Idle {
 impl Idle {
     fn at(thread: &Thread, pc: usize) -> Option<Idle> {
         let target = thread.code[pc].op.target()?;
+        let ways: Vec<FxHashSet<usize>> = next(thread, pc)?
+            .map(|way| Idle::reached(thread, way))
+            .collect();
         // Every path passes the joining point, so following one path finds it.
         let (mut at, mut passed) = (target, BTreeSet::new());
         while passed.insert(at) {
-            if let Some(assigned) = Idle::between(thread, pc, at) {
+            let may_join = ways.iter().all(|way| way.contains(&at));
+            if may_join && let Some(assigned) = Idle::between(thread, pc, at) {
                 return Some(Idle { end: at, assigned });
             }
             at = next(thread, at)?.next()?;
         }
         None
+    }
+
+    /// The instructions that paths of nothing but assignments lead to.
+    fn reached(thread: &Thread, from: usize) -> FxHashSet<usize> {
+        let mut reached = FxHashSet::default();
+        let mut todo = vec![from];
+        while let Some(at) = todo.pop() {
+            if reached.insert(at) {
+                todo.extend(next(thread, at).into_iter().flatten());
+            }
+        }
+        reached
     }
 
     /// The registers assigned between a branch and `end`, if all paths lead there and contain

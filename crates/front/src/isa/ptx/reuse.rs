@@ -109,6 +109,14 @@ fn changes(
     object: LocId,
     untyped: &[Untyped],
 ) -> Option<BTreeMap<usize, StorageChanges>> {
+    // To find the places of all accesses takes much longer.
+    let has_object = program.instrs().any(|(t, _, instr)| {
+        let addr = instr.op.address().filter(|_| instr.op.has(Tag::Mbarrier));
+        addr.is_some_and(|addr| points.of(usize::from(t.0), addr).contains(&object))
+    });
+    if !has_object {
+        return None;
+    }
     let all = parts::accesses(program, points, &[object]).remove(&object)?;
     let (last, end) = (length(program, object), end(program, object));
     let objects: HashSet<i64> = all
