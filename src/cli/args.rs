@@ -129,7 +129,7 @@ pub(super) struct SourceArgs {
     #[arg(long = "args", value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) program: Option<String>,
     /// Another value of a constant of a source file (repeatable): a macro, or a variable that is
-    /// given a number
+    /// given a number. A name that the file does not define becomes a macro
     #[arg(long = "define", value_name = "NAME=VALUE", value_parser = constant)]
     pub(super) constants: Vec<(String, i64)>,
     /// Read the code that this compiler makes of source files: the answer is about that code

@@ -193,6 +193,7 @@ impl<'a> EveryLaunch<'a> {
                 launch,
             }) => {
                 let verdict = match ask {
+                    Ask::Race if apart.leaves => exact.verdict.clone(),
                     Ask::Race => Verdict::Racy,
                     _ => Verdict::Divergent,
                 };
@@ -275,6 +276,11 @@ pub(super) fn in_place_of(
         Ok(KernelVerdict::Never { proved, assumed }) => {
             never(&question.ask, proved.launches(), assumed)
         }
+        Ok(KernelVerdict::Happens {
+            exact: shown,
+            apart,
+            ..
+        }) if apart.leaves => *shown,
         _ => exact,
     }
 }
@@ -365,6 +371,7 @@ pub(super) fn limited(answer: &mut verdict::Answer, open: Open) {
 fn said(ask: &Ask, apart: &Apart) -> String {
     let [a, b] = apart.lines.each_ref().map(|line| line.number);
     match ask {
+        _ if apart.leaves => format!("line {a} may leave its object"),
         Ask::Race if a == b => format!("threads may race at line {a}"),
         Ask::Race => format!("lines {a} and {b} may race"),
         _ => format!("threads may part before the barrier of line {a}"),

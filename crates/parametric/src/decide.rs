@@ -7,16 +7,17 @@
 //! - What the conditions of a question have in common is satisfiable, or nothing is proved.
 //! - A race is told only with an execution of the exact engines.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use diag::{SourceLine, Span};
 use front::litmus::form::Form;
 use program::litmus::LitmusTest;
-use program::{CmpOp, Dialect, LocationKind, Program, Scope, Space, Ty};
-use rustc_hash::FxHashMap;
+use program::{CmpOp, Dialect, LocId, LocationKind, Program, Scope, Space, Ty};
+use rustc_hash::{FxHashMap, FxHashSet};
 use verdict::Launches;
 
+use crate::bounds::{is_inside, is_of_inputs, outside};
 use crate::exec::{AccessAt, Behaviour, ReadValues, behaviour};
 use crate::launch::{Sizes, most_threads, names, setting};
 use crate::operations::is_of_object;
@@ -36,6 +37,8 @@ pub enum KernelProperty {
     Race,
     /// Can two threads of a block part before a barrier?
     Divergence,
+    /// Can an access lie outside of its object? It is asked where races are.
+    Bounds,
 }
 
 /// A kernel, and the file that it is in.
@@ -137,6 +140,8 @@ pub struct Apart {
     pub together: Together,
     /// Whether it depends on values that the proof knows nothing of.
     pub free: bool,
+    /// Whether an access may lie outside of its object. Both places are the same.
+    pub leaves: bool,
 }
 
 /// An answer about a kernel.
@@ -338,6 +343,7 @@ impl Proof<'_> {
         let suspected = match property {
             KernelProperty::Race => self.races(&mut run),
             KernelProperty::Divergence => self.divergences(&mut run, property),
+            KernelProperty::Bounds => Ok(None),
         };
         let apart = match suspected {
             Ok(None) => None,
@@ -367,6 +373,7 @@ impl Proof<'_> {
             }
         }
         match apart {
+            None if property == KernelProperty::Race => self.within_bounds(sizes, run),
             None => self.never(sizes, &run),
             Some(apart) if self.limits.tries => self.tried(property, sizes, apart),
             Some(apart) => self.suspected(property, apart, "small launches were not tried"),
@@ -440,22 +447,70 @@ impl Proof<'_> {
         KernelVerdict::Never { proved, assumed }
     }
 
+    /// The answer about a kernel without races: an execution that leaves an object, if the launch
+    /// is given and has one. What else may leave an object is an assumption.
+    fn within_bounds(&mut self, sizes: Sizes, mut run: SymbolicRun) -> KernelVerdict {
+        let is_given = !sizes.block.contains(&None) && !sizes.grid.contains(&None);
+        let enough = Instant::now() + self.limits.answer / 4;
+        let mut open: BTreeMap<LocId, BTreeSet<u32>> = BTreeMap::new();
+        let mut known: FxHashSet<(Term, Term, u32, LocId)> = FxHashSet::default();
+        for place in run.behaviour.places.clone() {
+            let sizes_of = self.kernel.form.sizes.iter();
+            let mut of_object = sizes_of.filter(|size| size.object == place.object);
+            let size = of_object
+                .next()
+                .filter(|s| s.of_code || !sizes.any_arguments);
+            let Some(bytes) = size.map(|size| size.bytes) else {
+                continue;
+            };
+            let is_new = known.insert((place.guard, place.offset, place.bytes, place.object));
+            if !is_new || is_inside(&run, &place, bytes) {
+                continue;
+            }
+            let question = outside(&mut run, &place, bytes);
+            let is_of_launch = is_given && !is_of_inputs(&run, &question);
+            if Instant::now() < enough {
+                let (said, _, overflow) = asked(&mut run, question, self.limits.question);
+                if said == Said::No {
+                    self.overflow |= overflow;
+                    continue;
+                }
+            }
+            let apart = Apart {
+                leaves: true,
+                ..self.apart([place.at; 2], Together::Thread, false)
+            };
+            let time = enough.saturating_duration_since(Instant::now());
+            let shown = match is_of_launch {
+                true => replay::outside_of(self.kernel, sizes, &apart, time),
+                false => None,
+            };
+            if let Some(found) = shown {
+                return happens(found, apart);
+            }
+            open.entry(place.object)
+                .or_default()
+                .insert(apart.lines[0].number);
+        }
+        let mut answer = self.never(sizes, &run);
+        if let KernelVerdict::Never { assumed, .. } = &mut answer {
+            assumed.extend(open.iter().map(|(object, lines)| {
+                let name = &self.kernel.form.test.program.location(*object).name;
+                let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+                let word = if lines.len() == 1 { "line" } else { "lines" };
+                format!(
+                    "accesses to `{name}` stay inside of it ({word} {})",
+                    lines.join(", ")
+                )
+            }));
+        }
+        answer
+    }
+
     fn tried(&self, property: KernelProperty, sizes: Sizes, apart: Apart) -> KernelVerdict {
         let left = self.end.saturating_duration_since(Instant::now());
         match replay::replay(self.kernel, property, sizes, &apart, left) {
-            Replayed::Happens(found) => {
-                let ExactLaunch {
-                    launch,
-                    answer,
-                    test,
-                } = *found;
-                KernelVerdict::Happens {
-                    launch,
-                    apart,
-                    exact: Box::new(answer),
-                    test: Box::new(test),
-                }
-            }
+            Replayed::Happens(found) => happens(*found, apart),
             Replayed::Never { up_to } => KernelVerdict::Tried { up_to, apart },
             Replayed::Unknown(why) => self.suspected(property, apart, &why),
         }
@@ -469,6 +524,7 @@ impl Proof<'_> {
             KernelProperty::Divergence => {
                 format!("threads may part before the barrier of line {}", a.number)
             }
+            KernelProperty::Bounds => format!("line {} may leave its object", a.number),
         };
         KernelVerdict::Undecided {
             reason: format!("{what}; {why}"),
@@ -588,6 +644,7 @@ impl Proof<'_> {
             at,
             together,
             free,
+            leaves: false,
         }
     }
 
@@ -608,6 +665,21 @@ impl Proof<'_> {
             }
             (_, free, _) => Ok(Some(free)),
         }
+    }
+}
+
+/// The answer that an execution gives.
+fn happens(found: ExactLaunch, apart: Apart) -> KernelVerdict {
+    let ExactLaunch {
+        launch,
+        answer,
+        test,
+    } = found;
+    KernelVerdict::Happens {
+        launch,
+        apart,
+        exact: Box::new(answer),
+        test: Box::new(test),
     }
 }
 

@@ -68,6 +68,23 @@ pub struct AccessAt {
     pub order: usize,
 }
 
+/// The place of an access of one thread.
+#[derive(Clone, Debug)]
+pub struct PlaceAt {
+    /// The condition under which the access happens.
+    pub guard: Term,
+    /// What holds of the symbols that it speaks of.
+    pub facts: Vec<Term>,
+    /// The object.
+    pub object: LocId,
+    /// How many bytes behind its beginning.
+    pub offset: Term,
+    /// Its size.
+    pub bytes: u32,
+    /// Its instruction.
+    pub at: usize,
+}
+
 /// A barrier of one thread, or the start of an iteration with one.
 #[derive(Clone, Debug)]
 pub struct BarrierAt {
@@ -130,6 +147,8 @@ pub struct Growth {
 pub struct Behaviour {
     /// Its accesses to memory that others see.
     pub accesses: Vec<AccessAt>,
+    /// The places of its accesses to objects of known size, whether others see these or not.
+    pub places: Vec<PlaceAt>,
     /// Its barriers.
     pub barriers: Vec<BarrierAt>,
     /// Where it ends early.

@@ -506,7 +506,7 @@ impl Integers<'_> {
             Node::Cast(_, a) => self.range(a).0 < 0,
             Node::Symbol(id, _) => !matches!(
                 self.terms.symbol(id).origin,
-                Origin::Place | Origin::Iteration | Origin::Loop
+                Origin::Place | Origin::Iteration | Origin::Last | Origin::Loop
             ),
             _ => false,
         }

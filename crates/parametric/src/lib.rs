@@ -9,6 +9,7 @@
 //! | [`memory`], [`objects`] | the same for accesses, and for mbarrier objects |
 //! | [`launch`], [`assume`] | what holds of coordinates, sizes and arguments |
 //! | [`pairs`] | questions about two threads |
+//! | `bounds` | questions about the sizes of objects |
 //! | [`phases`] | what mbarrier objects order |
 //! | [`integers`], [`words`] | questions as SMT-LIB: without overflow, or as machines compute |
 //! | [`solver`] | the solver |
@@ -17,6 +18,7 @@
 //! | `trace` | two threads of such a launch, shortened to two accesses |
 
 pub mod assume;
+mod bounds;
 pub mod decide;
 pub mod exec;
 pub mod integers;

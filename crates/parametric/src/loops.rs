@@ -211,7 +211,7 @@ impl Exec<'_> {
         let symbol = Symbol {
             name: "last iteration".into(),
             level,
-            origin: Origin::Loop,
+            origin: Origin::Last,
             range: self.terms.range(shape.iteration),
         };
         let id = self.terms.declare(symbol);

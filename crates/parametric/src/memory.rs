@@ -20,7 +20,7 @@
 use program::tags::Tag;
 use program::{Access, BinOp, Expr, LocId, LocationKind, Space, Ty};
 
-use crate::exec::{AccessAt, Counter, Exec, MemoryEffect, State};
+use crate::exec::{AccessAt, Counter, Exec, MemoryEffect, PlaceAt, State};
 use crate::operations::{Cell, Ticket, added, is_plain, is_strong};
 use crate::term::{Level, Node, Origin, Symbol, Term, range_of};
 
@@ -58,6 +58,7 @@ impl Exec<'_> {
             };
             let cond = place.guard;
             place.guard = self.terms.and(vec![state.guard, cond]);
+            self.note_place(at, state, place, access.ty);
             let held = if space.is_local() {
                 self.private(at, state, place, does, access.ty, is_one)
             } else {
@@ -114,6 +115,21 @@ impl Exec<'_> {
             iterations: self.outer.clone(),
             at: self.origin[at],
             order: at,
+        });
+    }
+
+    /// Notes the place of an access.
+    fn note_place(&mut self, at: usize, state: &State, place: GuardedPlace, ty: Ty) {
+        if !self.recording {
+            return;
+        }
+        self.found.places.push(PlaceAt {
+            guard: place.guard,
+            facts: [&state.facts[..], &state.within].concat(),
+            object: place.object,
+            offset: place.offset,
+            bytes: ty.bytes(),
+            at: self.origin[at],
         });
     }
 

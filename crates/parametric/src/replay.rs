@@ -11,9 +11,10 @@ use engine::{Engine, Limits as ExactLimits};
 use front::litmus::form::{BlockLimit, LaunchVariant, at, of_source_at};
 use program::litmus::LitmusTest;
 use program::{CmpOp, Dialect, Expr, LocId, LocationKind, NdRange, Op, Program, Ty, WorkItem};
-use verdict::Verdict;
+use verdict::{Reason, Verdict};
 use why::Session;
 
+use crate::bounds::outside;
 use crate::decide::{Apart, KernelInput, KernelProperty, asked, run};
 use crate::launch::Sizes;
 use crate::pairs::{PairQuestion, SymbolicRun, Together, divergence, race};
@@ -264,9 +265,29 @@ fn neighbours(
     None
 }
 
+/// Shows that a thread of a launch that is given leaves an object; `None`: no execution is found.
+pub(crate) fn outside_of(
+    kernel: KernelInput<'_>,
+    sizes: Sizes,
+    apart: &Apart,
+    time: Duration,
+) -> Option<ExactLaunch> {
+    let property = KernelProperty::Bounds;
+    let mut run = run(kernel.form, sizes, true, None).ok()?;
+    let meeting = meeting(kernel, &mut run, property, apart, None, None)?;
+    let way = ReplayThreads::One;
+    let found = exact(kernel, property, sizes, &meeting, way, time).ok()?;
+    let place = match found.answer.verdict.reason()? {
+        Reason::Astray(place) => place.as_ref()?,
+        _ => return None,
+    };
+    (place.line.number == apart.lines[0].number).then_some(found)
+}
+
 fn happens(property: KernelProperty, answer: &verdict::Answer) -> bool {
     match property {
         KernelProperty::Race => answer.verdict == Verdict::Racy,
+        KernelProperty::Bounds => matches!(answer.verdict.reason(), Some(Reason::Astray(_))),
         KernelProperty::Divergence => {
             answer.verdict == Verdict::Undefined
                 && answer
@@ -296,6 +317,17 @@ fn meeting(
                 for b in at(1).filter(|b| b.object == a.object) {
                     let question = race(run, a, b, apart.together);
                     let object = &kernel.form.test.program.location(a.object).name;
+                    questions.push((question, object.clone()));
+                }
+            }
+        }
+        KernelProperty::Bounds => {
+            let places = run.behaviour.places.clone().into_iter();
+            for place in places.filter(|place| place.at == apart.at[0]) {
+                let mut sizes = kernel.form.sizes.iter();
+                if let Some(size) = sizes.find(|size| size.object == place.object) {
+                    let question = outside(run, &place, size.bytes);
+                    let object = &kernel.form.test.program.location(place.object).name;
                     questions.push((question, object.clone()));
                 }
             }
@@ -403,6 +435,8 @@ enum ReplayThreads<'a> {
     Alone(&'a Apart),
     /// The same, where they can be shortened.
     Short(&'a Apart),
+    /// The first of them, with what it does to one object.
+    One,
 }
 
 /// Decides a launch exactly.
@@ -431,13 +465,22 @@ fn exact(
     let launch = |most_elements: usize| LaunchVariant {
         range,
         arguments: meeting.arguments.clone(),
-        threads: (!matches!(way, ReplayThreads::All)).then(|| meeting.threads.to_vec()),
+        threads: match way {
+            ReplayThreads::All => None,
+            ReplayThreads::One => Some(vec![meeting.threads[0].clone()]),
+            _ => Some(meeting.threads.to_vec()),
+        },
         most_elements,
     };
     let object = meeting.object.as_str();
     let end = Instant::now() + time;
     let mut last = Err("time ran out before all small launches were tried".to_string());
-    for most in MOST_ELEMENTS {
+    let numbers = match way {
+        // A smaller array would be left sooner.
+        ReplayThreads::One => &MOST_ELEMENTS[MOST_ELEMENTS.len() - 1..],
+        _ => &MOST_ELEMENTS[..],
+    };
+    for most in numbers.iter().copied() {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
@@ -524,6 +567,7 @@ fn launched(
         .ok_or("the kernel cannot be read with a small launch")?;
     match way {
         ReplayThreads::All => {}
+        ReplayThreads::One => slice(&mut test, object),
         ReplayThreads::Alone(apart) | ReplayThreads::Short(apart) => {
             match shortened(&test, apart) {
                 Some(short) => {
@@ -548,7 +592,7 @@ fn launched(
     };
     let mut session = Session::new(&test, &model, Engine::Auto, limits, &[]);
     let answer = match property {
-        KernelProperty::Race => session.race(),
+        KernelProperty::Race | KernelProperty::Bounds => session.race(),
         KernelProperty::Divergence => session.undefined(),
     };
     let answer = answer.ok_or_else(|| format!("the model `{name}` has no answer for it"))?;

@@ -32,6 +32,8 @@ pub enum Origin {
     Argument,
     /// The number of an iteration.
     Iteration,
+    /// The number of the last iteration of a loop, which the conditions of the loop decide.
+    Last,
     /// A value that other threads may have made: read from memory, or given up on.
     Free,
     /// What memory holds that nothing writes, as a function of the address.

@@ -545,6 +545,19 @@ impl PtxFile {
         dynamic.map(|v| v.name.clone()).collect()
     }
 
+    /// The bytes of the one variable of that name; `None`: the launch decides, or there are several.
+    pub(super) fn bytes_of(&self, name: &str) -> Option<u64> {
+        let module = &self.module;
+        let inner = module.functions.iter().flat_map(|f| &f.variables);
+        let own = module.kernels.iter().flat_map(|k| &k.variables);
+        let mut all = module.variables.iter().chain(inner).chain(own);
+        let variable = all.find(|v| v.name == name)?;
+        if all.any(|v| v.name == name) {
+            return None;
+        }
+        Some(variable.elements? * u64::from(variable.ty.bytes()))
+    }
+
     /// The code of a kernel and of the functions that it calls.
     pub(super) fn text_of(&self, kernel: &Kernel) -> String {
         self.code(kernel)

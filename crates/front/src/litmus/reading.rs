@@ -6,7 +6,7 @@
 use crate::isa::clike::BlockLimit;
 use diag::Span;
 use program::litmus::LitmusTest;
-use program::{Init, NdRange, WorkItem};
+use program::{Init, LocId, NdRange, WorkItem};
 
 /// A kernel whose thread is not fixed.
 #[derive(Clone, Debug)]
@@ -23,6 +23,19 @@ pub struct Form {
     pub assume: Option<(String, Span)>,
     /// The blocks that the kernel demands, in a source file.
     pub limit: Option<BlockLimit>,
+    /// The sizes of objects, as far as the file gives them.
+    pub sizes: Vec<ObjectSize>,
+}
+
+/// The size of an object.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectSize {
+    /// The object.
+    pub object: LocId,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Whether the code gives it, so that it is the same in every launch.
+    pub of_code: bool,
 }
 
 /// Another launch of a kernel than the one that its file gives.
@@ -88,5 +101,6 @@ pub(super) fn of_two(
         arguments,
         assume,
         limit: None,
+        sizes: Vec::new(),
     })
 }

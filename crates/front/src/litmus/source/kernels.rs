@@ -437,6 +437,7 @@ pub(in crate::litmus) fn form(
     let (mut form, _) = kernel.read_by(&bound, &launch.kernel, &sink, &form_made)?;
     form.test.name.clone_from(&launch.kernel);
     form.limit = kernel.head.limit;
+    kernel.keep_sizes_of_code(&mut form);
     Ok(Some(form))
 }
 
@@ -874,6 +875,19 @@ impl SourceKernel {
             "`{whole}` has {before} threads, too many to decide one by one: a smaller launch is \
             decided instead"
         ));
+    }
+
+    /// Keeps the sizes of objects that the code gives. A buffer may have any size, and that of
+    /// dynamic shared memory is a part of the launch.
+    fn keep_sizes_of_code(&self, form: &mut Form) {
+        if let KernelCode::Ptx(module, _) = &self.code {
+            for size in &mut form.sizes {
+                let name = &form.test.program.location(size.object).name;
+                let declared = module.bytes_of(name);
+                size.of_code = declared == Some(size.bytes);
+            }
+        }
+        form.sizes.retain(|size| size.of_code);
     }
 
     /// Adds the arrays of dynamic shared memory, which all begin at one place.

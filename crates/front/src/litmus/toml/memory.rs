@@ -11,9 +11,11 @@ use crate::isa::clike::{floating_format, is_boolean, type_named as c_type_named}
 use crate::isa::ptx::{RegInit, type_named};
 use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::keys;
-use crate::litmus::reading::{ENOUGH, Reading};
+use crate::litmus::reading::{ENOUGH, ObjectSize, Reading};
 use diag::{MappedText, Span};
-use program::{Class, Dialect, Init, Layout, LocId, MemoryKind, Proxy, Space, mbarrier};
+use program::{
+    Class, Dialect, Init, Layout, LocId, LocationKind, MemoryKind, Program, Proxy, Space, mbarrier,
+};
 
 /// An initial value that may name a location declared later.
 #[derive(Clone)]
@@ -118,6 +120,39 @@ impl TestReader<'_, '_> {
             symbols.set_init(id, init);
         }
         symbols
+    }
+
+    /// The sizes of the objects of a form, as far as the file gives them. Of memory that accesses
+    /// have divided, none is known.
+    pub(super) fn sizes(&mut self, program: &Program, choice: &TemplateChoice) -> Vec<ObjectSize> {
+        let memory = self.root.get("memory").and_then(|v| v.get_ref().as_table());
+        let mut sizes = Vec::new();
+        for (number, location) in program.locations.iter().enumerate() {
+            let LocationKind::Object { layout, init, .. } = &location.kind else {
+                continue;
+            };
+            let object = LocId(number as u16);
+            let bytes = layout.bytes(init.len());
+            let given = memory.and_then(|memory| memory.get(location.name.as_str()));
+            let count = match given.map(|value| value.get_ref().as_table()) {
+                None => None,
+                Some(table) => table.and_then(|table| self.count(table, &["size"], choice)),
+            };
+            let element = layout.bytes(layout.cells());
+            let bytes = match count {
+                None => bytes,
+                Some(count) if bytes == element * u64::from(count).min(ENOUGH as u64) => {
+                    element * u64::from(count)
+                }
+                Some(_) => continue,
+            };
+            sizes.push(ObjectSize {
+                object,
+                bytes,
+                of_code: given.is_none(),
+            });
+        }
+        sizes
     }
 
     /// How many elements an array that is given by its size may have.

@@ -379,7 +379,10 @@ impl TestReader<'_, '_> {
             (text.as_str().to_string(), span)
         });
         match of_two(test, range, warp, names, assume) {
-            Ok(form) => Some(form),
+            Ok(mut form) => {
+                form.sizes = self.sizes(&form.test.program, choice);
+                Some(form)
+            }
             Err(span) => {
                 let message = "this value differs between threads";
                 self.sink.error("unsupported-place", span, message, |d| {

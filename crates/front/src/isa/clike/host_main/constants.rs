@@ -10,7 +10,7 @@
 //! - A number in the sizes of a launch is replaced everywhere, and so is the number before it, as
 //!   in `(n + 255) / 256`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use crate::isa::clike::text_words::words;
@@ -43,6 +43,17 @@ struct ConstantDefinition {
     name: String,
     range: Range<usize>,
     value: i64,
+}
+
+/// The names of the macros that a text defines, of whatever value.
+fn macros(source: &str) -> HashSet<String> {
+    let all = words(source);
+    let word = |at: usize| all.get(at).map_or("", |w| &source[w.0.clone()]);
+    let is_define = |at: &usize| word(*at) == "#" && word(at + 1) == "define";
+    let names = (0..all.len())
+        .filter(is_define)
+        .map(|at| word(at + 2).to_owned());
+    names.collect()
 }
 
 /// The constants that a text defines.
@@ -149,14 +160,17 @@ impl Constants {
         })
     }
 
-    /// A text with these constants.
+    /// A text with these constants. A name that the text does not define becomes a macro, as
+    /// compilers do it (`-D`).
     pub fn put_into(&self, text: &MappedText) -> MappedText {
         let source = text.as_str();
         let mut edits: Vec<(Range<usize>, i64)> = Vec::new();
+        let mut defined = macros(source);
         for definition in definitions(source) {
             if let Some(value) = self.named.get(&definition.name) {
                 edits.push((definition.range, *value));
             }
+            defined.insert(definition.name);
         }
         for (range, _) in words(source) {
             let Some(value) = literal(&source[range.clone()]) else {
@@ -169,6 +183,13 @@ impl Constants {
         }
         edits.sort_by_key(|edit| edit.0.start);
         let mut out = MappedText::new();
+        for (name, value) in self
+            .named
+            .iter()
+            .filter(|(name, _)| !defined.contains(*name))
+        {
+            out.push_opaque(&format!("#define {name} {value}\n"), text.span(0..0));
+        }
         let mut at = 0;
         for (range, value) in edits {
             if range.start < at {
@@ -205,6 +226,27 @@ mod tests {
 
     const CODE: &str = "#define THREADS 256\nconst int n = 1 << 20;\nint few = 8;\n\
                         k<<<(n + 127) / 128, 128>>>(THREADS);\n";
+
+    #[test]
+    fn a_name_that_no_text_defines_becomes_a_macro() {
+        let given = |source: &str| {
+            let named = BTreeMap::from([("N".to_owned(), 8)]);
+            let constants = Constants {
+                named,
+                numbers: BTreeMap::new(),
+            };
+            let text = constants.put_into(&MappedText::verbatim(source, 0));
+            text.as_str().to_owned()
+        };
+        assert_eq!(given("int a[N];"), "#define N 8\nint a[N];");
+        assert_eq!(given("#define N 4\nint a[N];"), "#define N 8\nint a[N];");
+        assert_eq!(given("const int N = 4;"), "const int N = 8;");
+        // What it is made of gives its value.
+        assert_eq!(
+            given("#define N (M + 1)\nint a[N];"),
+            "#define N (M + 1)\nint a[N];"
+        );
+    }
 
     #[test]
     fn smaller_constants_keep_their_ratio() {
