@@ -133,8 +133,11 @@ fn each(
                     break;
                 }
                 match kernel.test(given, sizes.as_ref(), &taken, sink) {
-                    Ok(Some((bound, test))) => {
+                    Ok(Some((bound, mut test))) => {
                         taken.push(test.name.clone());
+                        if let Some(launch) = &mut test.launch {
+                            launch.constants.clone_from(&options.constants);
+                        }
                         take(MadeTest::Kernel(&kernel, Box::new(bound), test));
                     }
                     Ok(None) => {}
