@@ -457,9 +457,7 @@ impl Proof<'_> {
         for place in run.behaviour.places.clone() {
             let sizes_of = self.kernel.form.sizes.iter();
             let mut of_object = sizes_of.filter(|size| size.object == place.object);
-            let size = of_object
-                .next()
-                .filter(|s| s.of_code || !sizes.any_arguments);
+            let size = of_object.next().filter(|size| size.of_code);
             let Some(bytes) = size.map(|size| size.bytes) else {
                 continue;
             };

@@ -249,7 +249,7 @@ fn exact(text: &str, property: KernelProperty) -> Option<bool> {
     };
     let mut session = Session::new(&tests[0], &model, Engine::Auto, limits, &[]);
     let answer = match property {
-        KernelProperty::Race => session.race()?,
+        KernelProperty::Race | KernelProperty::Bounds => session.race()?,
         KernelProperty::Divergence => session.undefined()?,
     };
     match answer.verdict {

@@ -34,7 +34,8 @@ pub struct ObjectSize {
     pub object: LocId,
     /// Its bytes.
     pub bytes: u64,
-    /// Whether the code gives it, so that it is the same in every launch.
+    /// Whether the code gives it, so that it is the same in every launch. A file cannot give the
+    /// true size of memory for many threads.
     pub of_code: bool,
 }
 
