@@ -16,7 +16,8 @@
 //!   no function synchronizes the source before the copy.
 //!
 //! # Where we differ
-//! - In a loop, a copy behind a wait is made in the call that begins it.
+//! - A copy behind a wait in a loop is refused: no later wait of the loop is read yet that could
+//!   make it.
 //! - Of a larger group, the first two and the last two work-items may make a copy.
 //! - A group of one work-item would order the accesses that it makes beside a copy. It is refused.
 
@@ -146,8 +147,15 @@ impl Lowering<'_, '_> {
         }
         let given = self.scalar(event);
         let given = self.kept(given).expr;
-        let late = !(self.is_in_loop() && self.copies.waits_in_loop);
-        let (event, late) = self.new_event(given, late);
+        if self.is_in_loop() && self.copies.waits_in_loop {
+            let message = "an asynchronous copy behind a wait in a loop is not supported";
+            self.error("unsupported", &tree.range, message, |d| {
+                d.label("expected the copy in front of the wait of its turn")
+                    .note("it may be made as late as in the wait of the next turn")
+            });
+            return None;
+        }
+        let (event, late) = self.new_event(given);
         let pending = self.hidden_register("copy", &Type::Int(Ty::S32));
         let (given_to, given_from) = (to.addr.clone(), from.addr.clone());
         let site = CopySite {
@@ -252,9 +260,9 @@ impl Lowering<'_, '_> {
     /// Numbers the next copy, and agrees with the group on the work-item that makes it, and whether
     /// it makes it as late as in the wait. The work-item is that of the given event, or any. The
     /// result is the event, and whether it is late.
-    fn new_event(&mut self, given: Expr, may_be_late: bool) -> (Expr, Expr) {
+    fn new_event(&mut self, given: Expr) -> (Expr, Expr) {
         let seat = self.env.block;
-        let bits = COPIER_BITS + i64::from(may_be_late);
+        let bits = COPIER_BITS + 1;
         let mut any = Expr::Const(0);
         for _ in (0..bits).filter(|_| seat.rank == 0) {
             let dst = self.temporary(Ty::S32);

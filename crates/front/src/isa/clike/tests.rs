@@ -1588,3 +1588,29 @@ fn constructs_that_are_not_supported_are_named() {
         "W.na@Thread",
     );
 }
+
+/// A copy that a later turn waits for could be made then, beside a write to its source.
+#[test]
+fn a_copy_behind_a_wait_in_a_loop_is_refused() {
+    let errors = |turn: &str| {
+        let text = format!(
+            "name = \"K\"\ndialect = \"opencl\"\ncondition = 'out[0] == 1'\n[memory]\n\
+             g = {{ init = [1, 2] }}\nout = {{ init = [0, 0] }}\n\
+             [kernel]\ngrid = 1\nblock = 2\ncode = '''\n\
+             kernel void k(global int *g, global int *out) {{\n\
+             local int l[2];\nevent_t e = async_work_group_copy(l, g, 2, 0);\n\
+             for (int k = 0; k < 2; k++) {{ {turn} }}\n}}\n'''\n"
+        );
+        match crate::litmus::parse("k.toml", text.as_bytes()) {
+            Ok(_) => String::new(),
+            Err(errors) => errors.iter().map(|e| e.message.clone()).collect(),
+        }
+    };
+    let (begin, wait) = (
+        "e = async_work_group_copy(l, g, 2, 0);",
+        "wait_group_events(1, &e);",
+    );
+    assert_eq!(errors(&format!("{begin} {wait}")), "");
+    let refused = "an asynchronous copy behind a wait in a loop is not supported";
+    assert_eq!(errors(&format!("{wait} {begin}")), refused);
+}
