@@ -66,7 +66,7 @@ pub(super) enum Command {
     /// What compilers make of atomic operations, held against a mapping, and programs that notice
     Compilers(CompilersArgs),
     /// Runs tests step by step, and holds what was observed against the model
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// The devices that `run --on` can run tests on
     Devices(DevicesArgs),
     /// The answers of the parts of a run (`check --partition`, `run --on --partition`) as one,
