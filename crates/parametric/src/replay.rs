@@ -467,7 +467,7 @@ fn exact(
         arguments: meeting.arguments.clone(),
         threads: match way {
             ReplayThreads::All => None,
-            ReplayThreads::One => Some(vec![meeting.threads[0].clone()]),
+            ReplayThreads::One => Some(vec![meeting.threads[0]]),
             _ => Some(meeting.threads.to_vec()),
         },
         most_elements,
