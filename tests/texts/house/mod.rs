@@ -61,7 +61,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("diag", 5),
     ("distinguish", 2),
     ("fencepost", 10),
-    ("front", 80),
+    ("front", 78),
     ("operational", 3),
     ("parametric", 4),
     ("program", 5),

@@ -9,9 +9,6 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::host_calls::HostCall;
-use super::inline_asm::Assembly;
-use super::templates::{TemplateArgument, TemplateParameter};
 use program::{BinOp, CmpOp, Format, Space, Ty};
 
 /// An expression with its place in the text.
@@ -543,4 +540,102 @@ impl Initial {
             Initial::Call(all, _) => all.iter().for_each(f),
         }
     }
+}
+
+/// An operand.
+#[derive(Clone, Debug)]
+pub(super) enum Arg {
+    /// `s`, `NULL`, `CL_TRUE`, `CL_MAP_READ | CL_MAP_WRITE`
+    Names(Vec<Range<usize>>),
+    /// `&e`
+    Address(Range<usize>),
+    /// `&a[3]`: the name, and the index.
+    Element(Range<usize>, u32, Range<usize>),
+    /// A number.
+    Int(i64, Range<usize>),
+    /// `sizeof(x)` or `4 * sizeof(int)`: the factor, and the operand of `sizeof`.
+    Size(i64, Range<usize>),
+    /// `{e, f}` or `dim3(2, 2)`
+    List(Vec<Arg>, Range<usize>),
+    /// `ndrange_2D({2, 2}, {1, 1})`: the number of dimensions, and the sizes.
+    Range(usize, Vec<Arg>, Range<usize>),
+    /// `^{ child(); }` or `^(local void *p){ child(p); }`: the kernel, its local memory, and the
+    /// place of the whole block.
+    Block(Range<usize>, Vec<Range<usize>>, Range<usize>),
+}
+
+impl Arg {
+    /// The place of the operand.
+    pub(super) fn range(&self) -> Range<usize> {
+        match self {
+            Arg::Names(all) => all[0].start..all[all.len() - 1].end,
+            Arg::Address(r)
+            | Arg::Element(_, _, r)
+            | Arg::Int(_, r)
+            | Arg::Size(_, r)
+            | Arg::List(_, r)
+            | Arg::Range(_, _, r)
+            | Arg::Block(_, _, r) => r.clone(),
+        }
+    }
+}
+
+/// A call of the runtime, or a declaration of a variable for such calls.
+#[derive(Clone, Debug)]
+pub(super) struct HostCall {
+    /// `u` in `cl_event u = clCreateUserEvent(context);`
+    pub(super) result: Option<Range<usize>>,
+    /// The name of the function; for a launch, the kernel; `None`: only a declaration.
+    pub(super) name: Option<Range<usize>>,
+    /// The operands; for a launch, those between the triple brackets.
+    pub(super) args: Vec<Arg>,
+    pub(super) launch: bool,
+}
+
+/// An operand of a statement.
+#[derive(Debug)]
+pub(super) struct AssemblyOperand {
+    /// The contents of the constraint string.
+    pub(super) constraint: Range<usize>,
+    pub(super) value: Expr,
+}
+
+/// An assembly statement.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    /// The contents of the strings of its text.
+    pub(super) strings: Vec<Range<usize>>,
+    pub(super) volatile: bool,
+    pub(super) outputs: Vec<AssemblyOperand>,
+    pub(super) inputs: Vec<AssemblyOperand>,
+    /// It declares that it touches memory.
+    pub(super) memory: bool,
+}
+
+impl Assembly {
+    /// The values of all operands.
+    pub(super) fn values(&self) -> impl Iterator<Item = &Expr> {
+        self.outputs
+            .iter()
+            .chain(&self.inputs)
+            .map(|operand| &operand.value)
+    }
+}
+
+/// A parameter of a template.
+#[derive(Debug)]
+pub(super) struct TemplateParameter {
+    pub(super) name: Range<usize>,
+    /// The type of a constant; `None`: the parameter is a type.
+    pub(super) of: Option<TypeName>,
+    /// Whether its arguments are words of the library, such as scopes.
+    pub(super) words: bool,
+    pub(super) default: Option<TemplateArgument>,
+}
+
+/// An argument of a template.
+#[derive(Debug)]
+pub(super) enum TemplateArgument {
+    Type(TypeName),
+    Value(Expr),
 }

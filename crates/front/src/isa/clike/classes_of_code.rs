@@ -17,11 +17,11 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::ast::TemplateArgument;
 use super::ast::{Declaration, Expr as Tree, Initial, StructSyntax};
 use super::lower::{CONSTRUCTOR, ClassOfCode, Known, Lowering, ScopedObject};
 use super::place::{Place, shifted};
 use super::scope::{Binding, Instance};
-use super::templates::TemplateArgument;
 use super::types::{Qualified, Structure, Type, Value};
 use program::Expr;
 
@@ -114,7 +114,7 @@ impl<'a> Lowering<'a, '_> {
     /// Whether arguments that the code writes are those of an instance.
     pub(super) fn are_arguments(
         &mut self,
-        template: &[super::templates::TemplateParameter],
+        template: &[super::ast::TemplateParameter],
         given: &[TemplateArgument],
         instance: &Instance,
     ) -> bool {

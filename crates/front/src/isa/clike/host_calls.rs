@@ -2,61 +2,11 @@
 
 use std::ops::Range;
 
-use super::ast::StmtKind;
+use super::ast::{Arg, HostCall, StmtKind};
 use super::host::{is_call, is_value};
 use super::lex::Tok;
 use super::parse::{Parsed, Parser};
 use super::ptx_forms::is_instruction;
-
-/// An operand.
-#[derive(Clone, Debug)]
-pub(super) enum Arg {
-    /// `s`, `NULL`, `CL_TRUE`, `CL_MAP_READ | CL_MAP_WRITE`
-    Names(Vec<Range<usize>>),
-    /// `&e`
-    Address(Range<usize>),
-    /// `&a[3]`: the name, and the index.
-    Element(Range<usize>, u32, Range<usize>),
-    /// A number.
-    Int(i64, Range<usize>),
-    /// `sizeof(x)` or `4 * sizeof(int)`: the factor, and the operand of `sizeof`.
-    Size(i64, Range<usize>),
-    /// `{e, f}` or `dim3(2, 2)`
-    List(Vec<Arg>, Range<usize>),
-    /// `ndrange_2D({2, 2}, {1, 1})`: the number of dimensions, and the sizes.
-    Range(usize, Vec<Arg>, Range<usize>),
-    /// `^{ child(); }` or `^(local void *p){ child(p); }`: the kernel, its local memory, and the
-    /// place of the whole block.
-    Block(Range<usize>, Vec<Range<usize>>, Range<usize>),
-}
-
-impl Arg {
-    /// The place of the operand.
-    pub(super) fn range(&self) -> Range<usize> {
-        match self {
-            Arg::Names(all) => all[0].start..all[all.len() - 1].end,
-            Arg::Address(r)
-            | Arg::Element(_, _, r)
-            | Arg::Int(_, r)
-            | Arg::Size(_, r)
-            | Arg::List(_, r)
-            | Arg::Range(_, _, r)
-            | Arg::Block(_, _, r) => r.clone(),
-        }
-    }
-}
-
-/// A call of the runtime, or a declaration of a variable for such calls.
-#[derive(Clone, Debug)]
-pub(super) struct HostCall {
-    /// `u` in `cl_event u = clCreateUserEvent(context);`
-    pub(super) result: Option<Range<usize>>,
-    /// The name of the function; for a launch, the kernel; `None`: only a declaration.
-    pub(super) name: Option<Range<usize>>,
-    /// The operands; for a launch, those between the triple brackets.
-    pub(super) args: Vec<Arg>,
-    pub(super) launch: bool,
-}
 
 /// Types of the variables that runtime calls use. Their declaration has no effect.
 const TYPES: &[&str] = &["cl_event", "cudaEvent_t", "clk_event_t", "queue_t"];

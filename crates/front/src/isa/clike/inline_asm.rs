@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use super::ast::{Expr as Tree, ExprKind};
+use super::ast::{Assembly, AssemblyOperand, Expr as Tree, ExprKind};
 use super::lower::Lowering;
 use super::parse::{Failed, Parsed, Parser};
 use super::place::Place;
@@ -28,26 +28,6 @@ const VOLATILE: &[&str] = &["volatile", "__volatile__", "__volatile"];
 
 /// Operands by the last letter of their constraint: the size, and the PTX type of their register.
 const CONSTRAINTS: &[(&str, u8, &str)] = &[("h", 16, ".b16"), ("r", 32, ".b32"), ("l", 64, ".b64")];
-
-/// An operand of a statement.
-#[derive(Debug)]
-pub(super) struct Operand {
-    /// The contents of the constraint string.
-    constraint: Range<usize>,
-    value: Tree,
-}
-
-/// An assembly statement.
-#[derive(Debug)]
-pub(super) struct Assembly {
-    /// The contents of the strings of its text.
-    strings: Vec<Range<usize>>,
-    volatile: bool,
-    outputs: Vec<Operand>,
-    inputs: Vec<Operand>,
-    /// It declares that it touches memory.
-    memory: bool,
-}
 
 /// Instructions that compute with registers alone.
 const COMPUTING: [&str; 30] = [
@@ -73,14 +53,6 @@ impl Assembly {
                 .outputs
                 .iter()
                 .all(|o| matches!(o.value.kind, ExprKind::Name))
-    }
-
-    /// The values of all operands.
-    pub(super) fn values(&self) -> impl Iterator<Item = &Tree> {
-        self.outputs
-            .iter()
-            .chain(&self.inputs)
-            .map(|operand| &operand.value)
     }
 }
 
@@ -175,13 +147,13 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn operands(&mut self) -> Parsed<Vec<Operand>> {
+    fn operands(&mut self) -> Parsed<Vec<AssemblyOperand>> {
         let mut all = Vec::new();
         while let Some(constraint) = self.string() {
             self.expect("(")?;
             let value = self.expression()?;
             self.expect(")")?;
-            all.push(Operand { constraint, value });
+            all.push(AssemblyOperand { constraint, value });
             if !self.eat(",") {
                 break;
             }
@@ -249,7 +221,12 @@ impl Lowering<'_, '_> {
     }
 
     /// Evaluates an operand into a new register.
-    fn given(&mut self, operand: &Operand, output: bool, number: usize) -> Option<AsmOperand> {
+    fn given(
+        &mut self,
+        operand: &AssemblyOperand,
+        output: bool,
+        number: usize,
+    ) -> Option<AsmOperand> {
         let constraint = self.str(&operand.constraint);
         let letter = constraint.trim_start_matches(['=', '+', '&']);
         let known = CONSTRAINTS.iter().find(|c| c.0 == letter);

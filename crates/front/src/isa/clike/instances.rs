@@ -15,9 +15,9 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::ast::{Base, Expr as Tree, ExprKind, Function, TypeName};
+use super::ast::{TemplateArgument, TemplateParameter};
 use super::lower::{Known, Lowering};
 use super::scope::{Binding, Instance};
-use super::templates::{TemplateArgument, TemplateParameter};
 use super::types::{Qualified, Type, Value};
 
 impl Lowering<'_, '_> {

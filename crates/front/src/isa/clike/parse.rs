@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use std::rc::Rc;
 
+use super::ast::TemplateParameter;
 use super::ast::{
     Declaration, Declarator, Expr, ExprKind, Function, Specifiers, Stmt, StmtKind, TypeName,
 };
@@ -17,7 +18,7 @@ use super::language::Language;
 use super::lex::{Tok, tokens};
 use super::refused::class;
 use super::signs::ASSIGNMENTS;
-use super::templates::{Instances, TemplateParameter};
+use super::templates::Instances;
 use super::words::is_keyword;
 use diag::{Cursor, MAX_NESTING, MappedText, Sink, Token};
 

@@ -4,9 +4,11 @@
 //! - ISO C++, temp.param, temp.arg, temp.explicit.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
-use super::ast::{Base, Declarator, Expr, ExprKind, Qualifiers, Specifiers, StmtKind, TypeName};
+use super::ast::{
+    Base, Declarator, Expr, ExprKind, Qualifiers, Specifiers, StmtKind, TemplateArgument,
+    TemplateParameter, TypeName,
+};
 use super::lex::Tok;
 use super::parse::{Parsed, Parser};
 use super::signs::ADDITIVE;
@@ -17,24 +19,6 @@ const MANY: (&str, &str) = (
     "templates of any number of parameters are",
     "write out the instance that is used",
 );
-
-/// A parameter of a template.
-#[derive(Debug)]
-pub(super) struct TemplateParameter {
-    pub(super) name: Range<usize>,
-    /// The type of a constant; `None`: the parameter is a type.
-    pub(super) of: Option<TypeName>,
-    /// Whether its arguments are words of the library, such as scopes.
-    pub(super) words: bool,
-    pub(super) default: Option<TemplateArgument>,
-}
-
-/// An argument of a template.
-#[derive(Debug)]
-pub(super) enum TemplateArgument {
-    Type(TypeName),
-    Value(Expr),
-}
 
 /// The arguments of templates as the code writes them.
 #[derive(Debug, Default)]

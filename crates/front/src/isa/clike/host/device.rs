@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::lower::Wrong;
 use super::{Name, Request};
-use crate::isa::clike::host_calls::Arg;
+use crate::isa::clike::ast::Arg;
 use crate::isa::clike::lower::Lowering;
 use program::Space;
 

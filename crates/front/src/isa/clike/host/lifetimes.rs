@@ -16,7 +16,7 @@
 use super::calls::CallAction;
 use super::lower::Wrong;
 use super::{Name, Request};
-use crate::isa::clike::host_calls::Arg;
+use crate::isa::clike::ast::Arg;
 use crate::isa::clike::lower::Lowering;
 use diag::Span;
 use program::dialect::Runtime;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::calls::{CallAction, CallRow, LAUNCH, ParamRole, ROWS, is_value};
 use super::{Name, Request, advice};
-use crate::isa::clike::host_calls::{Arg, HostCall};
+use crate::isa::clike::ast::{Arg, HostCall};
 use crate::isa::clike::lower::Lowering;
 use diag::Diagnostic;
 use program::dialect::Runtime;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::calls::{CallAction, ParamRole};
 use super::lower::Wrong;
 use super::{Name, Names, Request};
-use crate::isa::clike::host_calls::Arg;
+use crate::isa::clike::ast::Arg;
 use crate::isa::clike::lower::Lowering;
 use crate::isa::clike::scope::Binding;
 use crate::isa::clike::words::type_named;

@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use super::calls::{ROWS, is_value};
+use crate::isa::clike::ast::{Arg, HostCall};
 use crate::isa::clike::ast::{Expr as Tree, ExprKind};
-use crate::isa::clike::host_calls::{Arg, HostCall};
 use crate::isa::clike::lower::Lowering;
 use crate::isa::clike::types::Value;
 use crate::isa::clike::words::RESULTS;
