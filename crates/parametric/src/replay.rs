@@ -308,42 +308,9 @@ fn meeting(
     most: Option<i64>,
     most_of_arguments: Option<i64>,
 ) -> Option<Meeting> {
-    let mut questions: Vec<(PairQuestion, String)> = Vec::new();
-    match property {
-        KernelProperty::Race => {
-            let accesses = run.behaviour.accesses.clone();
-            let at = |n: usize| accesses.iter().filter(move |a| a.at == apart.at[n]);
-            for a in at(0) {
-                for b in at(1).filter(|b| b.object == a.object) {
-                    let question = race(run, a, b, apart.together);
-                    let object = &kernel.form.test.program.location(a.object).name;
-                    questions.push((question, object.clone()));
-                }
-            }
-        }
-        KernelProperty::Bounds => {
-            let places = run.behaviour.places.clone().into_iter();
-            for place in places.filter(|place| place.at == apart.at[0]) {
-                let mut sizes = kernel.form.sizes.iter();
-                if let Some(size) = sizes.find(|size| size.object == place.object) {
-                    let question = outside(run, &place, size.bytes);
-                    let object = &kernel.form.test.program.location(place.object).name;
-                    questions.push((question, object.clone()));
-                }
-            }
-        }
-        KernelProperty::Divergence => {
-            for barrier in run.behaviour.barriers.clone() {
-                if barrier.at == apart.at[0] {
-                    let question = divergence(run, &barrier);
-                    questions.push((question, String::new()));
-                }
-            }
-        }
-    }
     let time = Duration::from_secs(4);
     let mut found = None;
-    for (mut question, object) in questions {
+    for (mut question, object) in questions(kernel, run, property, apart) {
         let places = question.places.clone();
         fn of_thread(name: &str) -> bool {
             name.starts_with("thread ") || name.starts_with("block ")
@@ -409,6 +376,49 @@ fn meeting(
         threads,
         object,
     })
+}
+
+/// The questions whose answers are such threads, each with the name of the object.
+fn questions(
+    kernel: KernelInput<'_>,
+    run: &mut SymbolicRun,
+    property: KernelProperty,
+    apart: &Apart,
+) -> Vec<(PairQuestion, String)> {
+    let mut questions = Vec::new();
+    match property {
+        KernelProperty::Race => {
+            let accesses = run.behaviour.accesses.clone();
+            let at = |n: usize| accesses.iter().filter(move |a| a.at == apart.at[n]);
+            for a in at(0) {
+                for b in at(1).filter(|b| b.object == a.object) {
+                    let question = race(run, a, b, apart.together);
+                    let object = &kernel.form.test.program.location(a.object).name;
+                    questions.push((question, object.clone()));
+                }
+            }
+        }
+        KernelProperty::Bounds => {
+            let places = run.behaviour.places.clone().into_iter();
+            for place in places.filter(|place| place.at == apart.at[0]) {
+                let mut sizes = kernel.form.sizes.iter();
+                if let Some(size) = sizes.find(|size| size.object == place.object) {
+                    let question = outside(run, &place, size.bytes);
+                    let object = &kernel.form.test.program.location(place.object).name;
+                    questions.push((question, object.clone()));
+                }
+            }
+        }
+        KernelProperty::Divergence => {
+            for barrier in run.behaviour.barriers.clone() {
+                if barrier.at == apart.at[0] {
+                    let question = divergence(run, &barrier);
+                    questions.push((question, String::new()));
+                }
+            }
+        }
+    }
+    questions
 }
 
 fn bare(name: &str) -> &str {

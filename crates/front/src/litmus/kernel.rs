@@ -545,7 +545,8 @@ impl PtxFile {
         dynamic.map(|v| v.name.clone()).collect()
     }
 
-    /// The bytes of the one variable of that name; `None`: the launch decides, or there are several.
+    /// The bytes of the one variable of that name; `None`: the launch decides, or there are
+    /// several.
     pub(super) fn bytes_of(&self, name: &str) -> Option<u64> {
         let module = &self.module;
         let inner = module.functions.iter().flat_map(|f| &f.variables);

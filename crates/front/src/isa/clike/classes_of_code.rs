@@ -17,8 +17,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ast::TemplateArgument;
-use super::ast::{Declaration, Expr as Tree, Initial, StructSyntax};
+use super::ast::{Declaration, Expr as Tree, Initial, StructSyntax, TemplateArgument};
 use super::lower::{CONSTRUCTOR, ClassOfCode, Known, Lowering, ScopedObject};
 use super::place::{Place, shifted};
 use super::scope::{Binding, Instance};

@@ -14,8 +14,9 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ast::{Base, Expr as Tree, ExprKind, Function, TypeName};
-use super::ast::{TemplateArgument, TemplateParameter};
+use super::ast::{
+    Base, Expr as Tree, ExprKind, Function, TemplateArgument, TemplateParameter, TypeName,
+};
 use super::lower::{Known, Lowering};
 use super::scope::{Binding, Instance};
 use super::types::{Qualified, Type, Value};

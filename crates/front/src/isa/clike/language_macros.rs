@@ -20,6 +20,8 @@ pub(super) const MACROS: &[&str] = &[
     "get_sub_group_eq_mask() __sub_group_set(1u << get_sub_group_local_id())",
     "get_sub_group_lt_mask() __sub_group_set(__sub_group_first(get_sub_group_local_id()))",
     "get_sub_group_le_mask() __sub_group_set(__sub_group_first(get_sub_group_local_id() + 1u))",
-    "get_sub_group_ge_mask() __sub_group_set(__sub_group_bits() & ~__sub_group_first(get_sub_group_local_id()))",
-    "get_sub_group_gt_mask() __sub_group_set(__sub_group_bits() & ~__sub_group_first(get_sub_group_local_id() + 1u))",
+    "get_sub_group_ge_mask() \
+        __sub_group_set(__sub_group_bits() & ~__sub_group_first(get_sub_group_local_id()))",
+    "get_sub_group_gt_mask() \
+        __sub_group_set(__sub_group_bits() & ~__sub_group_first(get_sub_group_local_id() + 1u))",
 ];

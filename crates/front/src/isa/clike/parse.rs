@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use std::rc::Rc;
 
-use super::ast::TemplateParameter;
 use super::ast::{
-    Declaration, Declarator, Expr, ExprKind, Function, Specifiers, Stmt, StmtKind, TypeName,
+    Declaration, Declarator, Expr, ExprKind, Function, Specifiers, Stmt, StmtKind,
+    TemplateParameter, TypeName,
 };
 use super::host_calls::begins;
 use super::inline_asm;

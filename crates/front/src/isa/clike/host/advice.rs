@@ -59,8 +59,8 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
     (
         &["clEnqueueNativeKernel"],
-        "use a callback or a kernel: \"the semantics of native kernels are implementation-defined\" \
-         (OpenCL API, Execution Model, Categories of Kernels)",
+        "use a callback or a kernel: \"the semantics of native kernels are \
+         implementation-defined\" (OpenCL API, Execution Model, Categories of Kernels)",
     ),
     (
         &["create_user_event", "set_user_event_status"],

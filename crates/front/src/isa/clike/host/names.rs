@@ -52,8 +52,8 @@ pub struct Request {
     pub kernel: Option<usize>,
     /// The index of the host function.
     pub function: Option<usize>,
-    /// CUDA: grid and block; OpenCL: offset, global and local size, or of a rectangle the origins in
-    /// the memory written and read, and the region. Each has its place in the text.
+    /// CUDA: grid and block; OpenCL: offset, global and local size, or of a rectangle the origins
+    /// in the memory written and read, and the region. Each has its place in the text.
     pub sizes: [Option<(Vec<u64>, Span)>; 3],
     /// The memory written and the memory read.
     pub memory: [Option<(LocId, Span)>; 2],

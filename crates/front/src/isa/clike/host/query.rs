@@ -7,8 +7,7 @@
 use std::ops::Range;
 
 use super::calls::{ROWS, is_value};
-use crate::isa::clike::ast::{Arg, HostCall};
-use crate::isa::clike::ast::{Expr as Tree, ExprKind};
+use crate::isa::clike::ast::{Arg, Expr as Tree, ExprKind, HostCall};
 use crate::isa::clike::lower::Lowering;
 use crate::isa::clike::types::Value;
 use crate::isa::clike::words::RESULTS;
