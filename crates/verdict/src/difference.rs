@@ -53,7 +53,7 @@ impl InstrPlace {
         }
     }
 
-    /// As [`Place::long`], without the instruction.
+    /// As [`InstrPlace::long`], without the instruction.
     pub fn short(&self) -> String {
         match &self.line {
             line if line.is_known() => format!("line {line} ({})", self.thread),

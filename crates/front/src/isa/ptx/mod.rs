@@ -4,10 +4,10 @@
 //! completely, so a new instruction is added in one place.
 //!
 //! # Reading a test
-//! 1. [`Unit::parse`] replaces calls by the code of functions, and finds the row of each
+//! 1. [`PtxCode::parse`] replaces calls by the code of functions, and finds the row of each
 //!    instruction in a thread's text.
-//! 2. [`Unit::settle_types`], for every thread: locations get the type of their accesses.
-//! 3. [`Unit::lower`] resolves names and emits micro-ops.
+//! 2. [`PtxCode::settle_types`], for every thread: locations get the type of their accesses.
+//! 3. [`PtxCode::lower`] resolves names and emits micro-ops.
 //! 4. [`pointers::resolve`], once per program, finds the types of accesses through registers that
 //!    hold addresses.
 //!
