@@ -11,7 +11,7 @@ use crate::exec::PlaceAt;
 use crate::pairs::{PairQuestion, SymbolicRun};
 use crate::term::Origin;
 
-/// Whether the range of an offset shows that the access lies inside of so many bytes.
+/// Whether the range of an offset shows that the access lies inside of an object of this size.
 pub(crate) fn is_inside(run: &SymbolicRun, place: &PlaceAt, bytes: u64) -> bool {
     let (least, most) = run.terms.range(place.offset);
     least >= 0 && most + i128::from(place.bytes) <= i128::from(bytes)

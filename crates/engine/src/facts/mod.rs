@@ -133,7 +133,7 @@ const ASKED: &str = "what is asked about";
 
 impl<'a> Facts<'a> {
     /// Whether the listed values hold only in executions in which every axiom does.
-    pub fn rests_on_axioms(&self) -> bool {
+    pub fn is_narrowed(&self) -> bool {
         !self.implied.is_empty()
     }
 

@@ -271,7 +271,7 @@ impl<'a> Session<'a> {
         }
         match wider.prepare(bound, deadline) {
             Ok(prepared) => prepared.facts.unlisted.clone(),
-            Err(why) => narrow.rests_on_axioms().then_some(why),
+            Err(why) => narrow.is_narrowed().then_some(why),
         }
     }
 }

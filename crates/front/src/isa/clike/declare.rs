@@ -116,7 +116,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Reports a list of values for a union, of which only the first member would get one.
+    /// Reports a list of values for a union. Only its first member would get a value.
     fn may_begin(&mut self, declared: &Declared, of: &Qualified) -> bool {
         let Some(Initial::List(_, range) | Initial::Call(_, range)) = &declared.value else {
             return true;

@@ -48,7 +48,7 @@ pub(super) enum Computed {
     },
     /// Four bytes of two words, by the lower three bits of each half byte of the third operand.
     Permute,
-    /// An operation on each part of a word, of so many bits.
+    /// An operation on each part of a word. The number is the bits of a part.
     Parts(PartOp, u8),
     /// The sum of the products of the four bytes, plus a third operand.
     Dot,

@@ -16,7 +16,7 @@ pub(super) struct JumpPlace {
     pub(super) range: Range<usize>,
 }
 
-/// The jumps of a function whose body is being lowered.
+/// The jumps of the function that the lowering has reached.
 #[derive(Debug, Default)]
 pub(super) struct Jumps {
     pub(super) labels: BTreeMap<String, JumpPlace>,

@@ -66,7 +66,7 @@ pub enum CallAction {
     EndOfLife,
     /// Notes where the life of something has ended.
     Ended,
-    /// Uses something whose life has ended.
+    /// Uses an object after the end of its life.
     UsedAfterEnd,
     /// Retains memory, so that it needs one more release.
     RetainMemory,
@@ -127,7 +127,7 @@ pub(super) enum ParamRole {
     Block,
     /// Memory, a stream, a queue or an event, dead or alive.
     Object,
-    /// Memory whose life the call ends.
+    /// Memory. The call ends its life.
     Freed,
     /// An operand that makes no difference: `NULL` or a number.
     Unused,
@@ -170,13 +170,8 @@ const fn cl(
     params: &'static [ParamRole],
 ) -> CallRow {
     CallRow {
-        name,
         runtime: Runtime::OpenCl,
-        does,
-        needed,
-        params,
-        waits: false,
-        of_device: false,
+        ..cuda(name, does, needed, params)
     }
 }
 

@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(given("int a[N];"), "#define N 8\nint a[N];");
         assert_eq!(given("#define N 4\nint a[N];"), "#define N 8\nint a[N];");
         assert_eq!(given("const int N = 4;"), "const int N = 8;");
-        // What it is made of gives its value.
+        // Its operands give its value.
         assert_eq!(
             given("#define N (M + 1)\nint a[N];"),
             "#define N (M + 1)\nint a[N];"
