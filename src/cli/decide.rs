@@ -331,10 +331,11 @@ impl<'u> ModelChecker<'u> {
         })
     }
 
-    fn answer(&mut self, question: &Question) -> Option<Answer> {
+    /// Answers in the time that is left to a question from `start` on.
+    fn answer(&mut self, question: &Question, start: Instant) -> Option<Answer> {
         let settings = self.settings;
         let session = self.session();
-        session.limit(time_of(&question.ask, settings));
+        session.limit(left(time_of(&question.ask, settings), start));
         ask(session, question, settings)
     }
 }
@@ -369,10 +370,9 @@ impl Checkers<'_> {
             && shown.is_none()
             && answer.engine != PARAMETRIC
         {
-            let limit = settings.limits.timeout;
-            let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
-            try_runs(unit, &question.ask, answer, settings, left);
-            explain_unmet(unit, question, answer, settings);
+            let rest = left(settings.limits.timeout, start);
+            try_runs(unit, &question.ask, answer, settings, rest);
+            explain_unmet(unit, question, answer, settings, start);
         }
         // Close to the limit, some step may have been left out for want of time.
         let in_time = settings
@@ -421,18 +421,20 @@ impl Checkers<'_> {
         let models = &mut self.models;
         let answer = match kernel {
             Some(kernel) => {
-                let (answer, test) =
-                    every_launch::answer(kernel, question, || models.answer(question));
+                let (answer, test) = every_launch::answer(kernel, question, start, || {
+                    models.answer(question, start)
+                });
                 *shown = test.map(Box::new);
                 answer
             }
             None => models
-                .answer(question)
-                .map(|answer| every_launch::in_place_of(unit, settings, question, answer)),
+                .answer(question, start)
+                .map(|answer| every_launch::in_place_of(unit, settings, question, start, answer)),
         };
         let Some(session) = &mut models.session else {
             return answer;
         };
+        session.limit(left(settings.limits.timeout, start));
         answer.map(|mut answer| {
             answer.dependences =
                 session.dependences(&answer.verdict, |other| other.decide(&question.ask));
@@ -449,7 +451,7 @@ impl Checkers<'_> {
             .setting
             .get_or_init(|| LivenessTask::new(&unit.test, &unit.model.model));
         let limits = Limits {
-            timeout: time_of(&question.ask, settings),
+            timeout: left(time_of(&question.ask, settings), start),
             ..settings.limits
         };
         let answer = self
@@ -508,7 +510,13 @@ fn is_settled(answer: &Answer) -> bool {
 }
 
 /// Explains an answer that misses the test's expectation; for a race, names a repair.
-fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, settings: &Settings) {
+fn explain_unmet(
+    unit: &Unit<'_>,
+    question: &Question,
+    answer: &mut Answer,
+    settings: &Settings,
+    start: Instant,
+) {
     let met = report::is_met(question.expected, answer.verdict.word());
     // A change of compiled code is none of the file.
     let launch = unit.source.launch.as_ref().filter(|l| l.compiler.is_none());
@@ -520,7 +528,10 @@ fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, sett
     };
     let limits = match fault {
         true => Limits {
-            timeout: Some(settings.limits.timeout.map_or(most, |t| t.min(most))),
+            timeout: Some(settings.limits.timeout.map_or(most, |limit| {
+                let left = limit.saturating_sub(start.elapsed());
+                left.max(limit / 8).min(most)
+            })),
             ..settings.limits
         },
         false => settings.limits,
@@ -576,6 +587,11 @@ fn time_of(ask: &Ask, settings: &Settings) -> Option<Duration> {
         Ask::Race | Ask::Undefined | Ask::Misuse | Ask::Liveness(_) => limit - limit / 8,
         Ask::Reachability { .. } | Ask::Divergence | Ask::Lifetime => limit,
     })
+}
+
+/// What is left of a time from `start` on.
+fn left(time: Option<Duration>, start: Instant) -> Option<Duration> {
+    time.map(|time| time.saturating_sub(start.elapsed()))
 }
 
 /// Runs may still show a race, undefined behaviour or a hang of a program that is too large for the

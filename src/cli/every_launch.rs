@@ -1,6 +1,7 @@
 //! Asks the engine for every launch about a kernel, and joins its answer with the exact one about
 //! the launch that is given.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::plan::{Question, Unit};
@@ -23,7 +24,9 @@ pub(super) struct EveryLaunch<'a> {
     pub(super) test: &'a LitmusTest,
     /// The kernel with the place of a thread in registers; the reason if it has none.
     pub(super) form: Result<Form, String>,
+    /// The time for one question, and the start of the current one.
     pub(super) timeout: Option<Duration>,
+    pub(super) start: Cell<Instant>,
 }
 
 /// What a proof left open.
@@ -52,6 +55,7 @@ impl<'a> EveryLaunch<'a> {
             test,
             form,
             timeout,
+            start: Cell::new(Instant::now()),
         })
     }
 
@@ -105,9 +109,9 @@ impl<'a> EveryLaunch<'a> {
         Ok(decide_for(kernel, property, sizes, &limits))
     }
 
-    /// A part of the time limit; without one, so much.
+    /// A part of the time limit, within the rest of it; `usual` without a limit.
     fn time(&self, usual: Duration, part: u32) -> Duration {
-        self.timeout.map_or(usual, |timeout| timeout / part)
+        part_of(self.timeout, self.start.get(), usual, part)
     }
 
     /// A proof for the launch that is given, or for every one.
@@ -230,6 +234,14 @@ impl<'a> EveryLaunch<'a> {
     }
 }
 
+/// A part of a time limit from `start` on, within the rest of it; `usual` without a limit.
+fn part_of(limit: Option<Duration>, start: Instant, usual: Duration, part: u32) -> Duration {
+    limit.map_or(usual, |limit| {
+        let left = limit.saturating_sub(start.elapsed());
+        left.min(limit / part)
+    })
+}
+
 /// The answer where neither a proof was found nor an execution.
 fn undecided(open: Open) -> verdict::Answer {
     let verdict = Verdict::Undecided(Reason::NotProved(open.why));
@@ -250,6 +262,7 @@ pub(super) fn in_place_of(
     unit: &Unit<'_>,
     settings: &Settings,
     question: &Question,
+    start: Instant,
     exact: verdict::Answer,
 ) -> verdict::Answer {
     fn given_up(reason: &Reason) -> bool {
@@ -271,6 +284,7 @@ pub(super) fn in_place_of(
         test,
         form: Ok(form),
         timeout: settings.limits.timeout,
+        start: Cell::new(start),
     };
     match kernel.decide(&question.ask, sizes, kernel.time(PROOF, 2), false) {
         Ok(KernelVerdict::Never { proved, assumed }) => {
@@ -349,6 +363,7 @@ impl EveryLaunch<'_> {
             test: &test,
             form: Ok(form),
             timeout: self.timeout,
+            start: self.start.clone(),
         };
         [Ask::Race, Ask::Divergence].iter().all(|ask| {
             let answer = changed.decide(ask, sizes, time, false);
@@ -395,12 +410,14 @@ fn never(ask: &Ask, launches: Launches, assumed: Vec<String>) -> verdict::Answer
 
 /// Answers a question about a kernel; with it, the test of another launch that shows the answer.
 ///
-/// `exact` decides the launch of the unit.
+/// `exact` decides the launch of the unit. All of them share the time from `start` on.
 pub(super) fn answer(
     kernel: &EveryLaunch<'_>,
     question: &Question,
+    start: Instant,
     exact: impl FnOnce() -> Option<verdict::Answer>,
 ) -> (Option<verdict::Answer>, Option<LitmusTest>) {
+    kernel.start.set(start);
     let ask = &question.ask;
     let open = match kernel.proof(ask) {
         Ok(answer) => return (Some(answer), None),
@@ -446,5 +463,28 @@ pub(super) fn given(test: &LitmusTest, form: &Form) -> Sizes {
     Sizes {
         any_arguments: launch.is_some_and(|l| !l.given.has_arguments),
         ..Sizes::given(form)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_share_the_time_of_a_question() {
+        let second = Duration::from_secs(1);
+        let now = Instant::now();
+        assert_eq!(part_of(None, now, PROOF, 2), PROOF);
+        assert_eq!(part_of(Some(60 * second), now, PROOF, 2), 30 * second);
+        // Another engine took most of the time.
+        let earlier = now
+            .checked_sub(50 * second)
+            .expect("the machine runs for a minute");
+        let left = part_of(Some(60 * second), earlier, PROOF, 2);
+        assert!(left <= 10 * second && left > second);
+        assert_eq!(
+            part_of(Some(40 * second), earlier, PROOF, 1),
+            Duration::ZERO
+        );
     }
 }

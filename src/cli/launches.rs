@@ -5,6 +5,7 @@
 //! - An expectation of a test is about its own launch; it is held against no other one.
 //! - A proof rests on the model of the kernel's language, and answers for no other model.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -180,10 +181,12 @@ impl LaunchRun {
             test: unit.source,
             form,
             timeout: Some(self.time),
+            start: Cell::new(Instant::now()),
         };
         let of_model = unit.model.request == unit.source.program.dialect.default_model();
         let all = unit.questions.iter().map(|question| {
             let start = Instant::now();
+            kernel.start.set(start);
             let (answer, shown) = match of_model {
                 true => kernel.tried(&question.ask, sizes, self.time),
                 false => (of_another_model(unit), None),
