@@ -710,6 +710,47 @@ mod tests {
         }
     }
 
+    /// A thread that adds up what it reads, in both orders.
+    fn sums(reads: usize, condition: &str) -> String {
+        let each = |of: &dyn Fn(usize) -> String| (0..reads).map(of).collect::<String>();
+        let code = each(&|i| format!("ld.relaxed.gpu.u32 r{i}, [x{i}]; "))
+            + "mov.u32 s, 0; mov.u32 t, 0; "
+            + &each(&|i| format!("add.u32 s, s, r{i}; "))
+            + &each(&|i| format!("add.u32 t, t, r{}; ", reads - 1 - i));
+        let writes = each(&|i| format!("st.relaxed.gpu.u32 [x{i}], {}; ", 1 << i));
+        let cells: Vec<String> = (0..reads).map(|i| format!("x{i} = 0")).collect();
+        format!(
+            "name = \"Sums\"\ncondition = '{condition}'\nmemory = {{ {} }}\n\
+             [[thread]]\ncode = '{code}'\n[[thread]]\ncode = '{writes}'\n",
+            cells.join(", ")
+        )
+    }
+
+    #[test]
+    fn equal_sums_need_no_bits() {
+        let model = shipped("ptx");
+        for (condition, is_possible) in [
+            ("P0:s != P0:t", false),
+            ("~(P0:s == P0:t)", false),
+            ("P0:s == P0:t && P0:r0 == 1", true),
+            ("P0:s != P0:r0", true),
+        ] {
+            // With many reads, the bits of the sums are too many for a small circuit.
+            for (reads, engines) in [(24, &[Engine::Sat][..]), (3, Engine::ALONE)] {
+                let test = parsed(&sums(reads, condition));
+                let query = holds(&test, &model);
+                for &engine in engines {
+                    let mut prepared = TaskEngines::new(facts(&test, &model));
+                    let size = if is_possible { LARGEST } else { SMALL };
+                    let found = prepared.find(engine, size, &query, Deadline(None));
+                    assert!(found.gap().is_none(), "{condition} {reads} {engine:?}");
+                    let is_found = matches!(found, QueryResult::Yes(_));
+                    assert_eq!(is_found, is_possible, "{condition} {reads} {engine:?}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_question_without_stack_is_given_up() {
         let text = store_buffering(2, "fence.sc.gpu;");

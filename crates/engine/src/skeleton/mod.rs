@@ -39,6 +39,7 @@ pub use graph::{MAX_EVENTS, Skeleton, observable_ty};
 pub use pool::{Cond, CondAtom, Term, TermId, TermPool};
 pub use progress::{ProgressFacts, Purpose};
 pub use relations::{base, rivals, signature};
+pub(crate) use values::linear;
 pub use values::{domain, images, needed};
 
 use fixed::UnwrittenObjects;

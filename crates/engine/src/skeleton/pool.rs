@@ -499,7 +499,7 @@ impl TermPool {
     }
 
     /// The type that a term is surely wrapped to.
-    fn known_type(&self, t: TermId) -> Option<Ty> {
+    pub(crate) fn known_type(&self, t: TermId) -> Option<Ty> {
         self.types[t.0 as usize]
     }
 

@@ -12,15 +12,16 @@ use super::words::BitWord;
 use crate::execution::Execution;
 use crate::facts::Facts;
 use crate::facts::bounds::TaskBounds;
+use crate::skeleton::linear::are_equal;
 use crate::skeleton::{Cond, TermId};
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Budget, Gates, Lit};
 use cat::model::ir::{Axiom, FreeShape, NodeId, Test};
 use cat::rel::{EventSet, Rel};
-use program::Ty;
 use program::litmus::{Atom as PropAtom, ConditionTerm, Observable, Prop};
 use program::memory::CellId;
+use program::{CmpOp, Ty};
 
 /// The circuit of a task, built on demand.
 pub(super) struct Encoding<'a> {
@@ -300,6 +301,46 @@ impl Encoding<'_> {
                 holds(&mut self.gates, *op, *ty, &a, &b)
             }
         }
+    }
+
+    /// Whether a proposition holds in all executions, or in none, by sums of reads alone; no gate
+    /// is made.
+    pub(super) fn by_sums(&self, prop: &Prop) -> Option<bool> {
+        match prop {
+            Prop::And(parts) | Prop::Or(parts) => {
+                let stops = matches!(prop, Prop::Or(_));
+                let mut all = Some(!stops);
+                for part in parts {
+                    match self.by_sums(part) {
+                        Some(holds) if holds == stops => return Some(stops),
+                        Some(_) => {}
+                        None => all = None,
+                    }
+                }
+                all
+            }
+            Prop::Not(part) => self.by_sums(part).map(|holds| !holds),
+            Prop::Cmp(CmpOp::Eq, ty, a, b) => self.are_same(*ty, a, b),
+            Prop::Cmp(CmpOp::Ne, ty, a, b) => self.are_same(*ty, a, b).map(|same| !same),
+            Prop::Cmp(..) => None,
+        }
+    }
+
+    /// Whether two registers have equal final values in all executions, or in none.
+    fn are_same(&self, ty: Ty, a: &ConditionTerm, b: &ConditionTerm) -> Option<bool> {
+        let sk = &self.facts.sk;
+        let term = |side: &ConditionTerm| match side {
+            ConditionTerm::Atom(PropAtom::Observable(o)) => sk.observed_register(*o),
+            _ => None,
+        };
+        let (a, b) = (term(a)?, term(b)?);
+        // Values of one type are equal if their bits in that type are.
+        let narrow = sk
+            .pool
+            .known_type(a)
+            .filter(|ty| sk.pool.known_type(b) == Some(*ty));
+        let bits = narrow.map_or(ty.bits, |narrow| narrow.bits.min(ty.bits));
+        are_equal(&sk.pool, u32::from(bits), a, b)
     }
 
     fn side(&mut self, ty: Ty, of: &ConditionTerm) -> CircuitValue {

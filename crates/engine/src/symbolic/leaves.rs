@@ -16,6 +16,7 @@ use crate::facts::Facts;
 use crate::skeleton::base::Base;
 use crate::skeleton::images::MAX_VALUES;
 use crate::skeleton::images::{Image, together};
+use crate::skeleton::linear::are_equal;
 use crate::skeleton::{Cond, CondAtom, Term, TermId};
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
@@ -117,6 +118,10 @@ impl LeafGates<'_> {
                 the_yes(gates, truths.into_iter().zip(combinations.iter().copied()))
             }
             None => {
+                let equal = are_equal(&facts.sk.pool, u32::from(ty.bits), a, b);
+                if let Some(equal) = equal.filter(|_| op == CmpOp::Eq) {
+                    return Lit::constant(equal);
+                }
                 let (a, b) = (self.value(gates, a), self.value(gates, b));
                 holds(gates, op, ty, &a, &b)
             }

@@ -195,6 +195,10 @@ impl<'a> Symbolic<'a> {
 
     /// The requirements of a query; `None` if one of them is constantly false.
     fn demands(&mut self, query: &Query<'_>, complete: bool) -> Result<Option<Vec<Lit>>, Reason> {
+        let mut props = query.props.iter();
+        if props.any(|&(prop, truth)| self.encoding.by_sums(prop) == Some(!truth)) {
+            return Ok(None);
+        }
         let mut lits: Vec<Lit> = Vec::new();
         for (i, _) in query.axioms.iter().enumerate().filter(|(_, on)| **on) {
             lits.push(self.encoding.axiom(i));
