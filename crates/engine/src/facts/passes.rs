@@ -258,11 +258,16 @@ pub(super) mod tests {
 
     /// A block in which each thread adds another power of two, and one reads behind the barrier.
     fn adding(threads: usize) -> String {
+        adding_often(threads, 1)
+    }
+
+    /// As [`adding`], with several additions by each thread.
+    fn adding_often(threads: usize, times: usize) -> String {
         let mut text =
             "name = \"Adding\"\ncondition = 'P0:r == 1'\nmemory = { x = 0 }\n".to_owned();
         for t in 0..threads {
             let read = if t == 0 { "ld.relaxed.cta r, x;" } else { "" };
-            let add = format!("atom.relaxed.cta.add a, x, {};", 1 << t);
+            let add = format!("atom.relaxed.cta.add a, x, {}; ", 1 << t).repeat(times);
             text += &format!("[[thread]]\ncta = 0\ncode = '{add} bar.sync 0; {read}'\n");
         }
         text
@@ -293,6 +298,15 @@ pub(super) mod tests {
             let (states, found) = states(&without(name), &text);
             assert_eq!((&states, found), (&all, left), "without {name}");
         }
+    }
+
+    #[test]
+    fn additions_of_one_thread_are_one_sum_with_those_of_others() {
+        let text = adding_often(3, 3);
+        let (all, found) = states(&PASSES, &text);
+        assert_eq!((all.len(), found), (1, [true, true]));
+        let (states, _) = states(&without("sums"), &text);
+        assert_eq!(states, all);
     }
 
     #[test]

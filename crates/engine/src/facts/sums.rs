@@ -197,12 +197,20 @@ fn sums(facts: &Facts<'_>, bounds: &TaskBounds) -> Vec<Sum> {
     let mut sums = Vec::new();
     for all in candidates(facts.task.test, &facts.sk, &facts.domains) {
         let mut by_start: BTreeMap<usize, Vec<Halves>> = BTreeMap::new();
+        let mut later: Vec<Halves> = Vec::new();
         for &(r, w) in &all {
             let mut starts =
                 (0..facts.sk.len()).filter(|&s| source.has(s, r) && all.iter().all(|m| m.1 != s));
-            if let (Some(start), None) = (starts.next(), starts.next()) {
-                by_start.entry(start).or_default().push((r, w));
+            match (starts.next(), starts.next()) {
+                (Some(start), None) => by_start.entry(start).or_default().push((r, w)),
+                // It comes behind another atomic, say of its own thread.
+                (None, _) => later.push((r, w)),
+                (Some(_), Some(_)) => {}
             }
+        }
+        if let (1, Some(members)) = (by_start.len(), by_start.values_mut().next()) {
+            members.append(&mut later);
+            members.sort_unstable();
         }
         sums.extend(
             by_start
