@@ -248,7 +248,7 @@ fn declared(
                 within.may.has(w, r)
                     && sk.events[r].is_read()
                     && sk.events[w].is_write()
-                    && facts.domains.may_overlap(sk, r, w)
+                    && facts.domains.may_read(sk, r, w)
             });
             let mut bound = Bound {
                 must: Rel::empty(n),

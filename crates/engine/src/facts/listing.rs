@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::implied::Implied;
+use super::passes::Pass;
 use crate::skeleton::Skeleton;
 use crate::skeleton::domain::{self, Domains, KnownFacts};
 use crate::skeleton::needed::NeededTerms;
@@ -24,9 +25,18 @@ pub(super) struct Listing {
     pub(super) needed: Option<(NeededTerms, Reason)>,
 }
 
+/// The pass that belongs to each listing: a write needs a guard that can hold.
+pub(super) const GUARDS: Pass = Pass {
+    name: "guards",
+    helps: |_, _| false,
+    add: |_, _, _, _| {},
+};
+
 /// An unrolled task. Each listing of its values begins with the same events.
 pub(super) struct UnrolledTask<'t, 'a> {
     task: &'t Task<'a>,
+    /// Whether listings have the pass [`GUARDS`].
+    by_guards: bool,
     deadline: Option<Instant>,
     sk: Rc<Skeleton>,
     /// Unrolled without the values of memory that no thread writes, once needed.
@@ -49,9 +59,15 @@ fn unrolled(
 }
 
 impl<'t, 'a> UnrolledTask<'t, 'a> {
-    pub(super) fn new(task: &'t Task<'a>, deadline: Option<Instant>) -> Result<Self, Reason> {
+    pub(super) fn new(
+        passes: &[Pass],
+        task: &'t Task<'a>,
+        deadline: Option<Instant>,
+    ) -> Result<Self, Reason> {
+        let is_on = passes.iter().any(|pass| pass.name == GUARDS.name);
         Ok(UnrolledTask {
             task,
+            by_guards: is_on && task.excludes_thin_air() && !task.purpose.is_progress(),
             deadline,
             sk: unrolled(task, true, deadline)?,
             unfolded: None,
@@ -87,7 +103,10 @@ impl<'t, 'a> UnrolledTask<'t, 'a> {
         implied: &Implied,
         rough: bool,
     ) -> Result<Listing, Reason> {
-        let known = known(&mut sk, implied);
+        let known = KnownFacts {
+            by_guards: self.by_guards,
+            ..known(&mut sk, implied)
+        };
         let seeds = if self.task.excludes_thin_air() {
             Vec::new()
         } else {
@@ -179,4 +198,83 @@ fn seeds(sk: &Skeleton, props: &[&Prop]) -> Vec<i64> {
     props.iter().for_each(|p| constants(p, &mut named));
     named.insert(fresh);
     named.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::TaskEngines;
+    use crate::facts::Facts;
+    use crate::facts::passes::PASSES;
+    use crate::facts::passes::tests::without;
+    use crate::limits::Engine;
+    use crate::query::{Deadline, FinalState, Query};
+    use crate::tests::{parsed, shipped};
+
+    /// Threads that write only if they read what the next ones write; with `begins`, a further one
+    /// writes without a condition.
+    fn feeding(threads: usize, reads: usize, begins: bool) -> String {
+        let mut text = "name = \"Feeding\"\ncondition = 'x0 == 1'\n".to_owned();
+        let cells: Vec<String> = (0..threads).map(|i| format!("x{i} = 0")).collect();
+        text += &format!("memory = {{ {} }}\n", cells.join(", "));
+        for i in 0..threads {
+            let one = |k: usize| {
+                format!(
+                    "ld.relaxed.gpu.u32 r{k}, [x{}]; setp.eq.u32 p, r{k}, 0; @p bra L{k}; \
+                     st.relaxed.gpu.u32 [x{i}], {}; L{k}: ",
+                    (i + k + 1) % threads,
+                    k + 1
+                )
+            };
+            let code: String = (0..reads).map(one).collect();
+            text += &format!("[[thread]]\ncode = '{code}'\n");
+        }
+        if begins {
+            text += "[[thread]]\ncode = 'st.relaxed.gpu.u32 [x1], 5;'\n";
+        }
+        text
+    }
+
+    /// All outcomes with the pass or without it, and the number of writes that never execute.
+    fn outcomes(text: &str, with: bool, engine: Engine) -> (Vec<FinalState>, usize) {
+        let (test, model) = (parsed(text), shipped("ptx"));
+        let passes = if with {
+            PASSES.to_vec()
+        } else {
+            without(GUARDS.name)
+        };
+        let facts = Facts::by(&passes, &Task::new(&test, &model, &[], 1), None).expect("small");
+        let unreached = facts.domains.unreached.iter().count();
+        let query = Query::complete(&model);
+        let (states, halt, _) = TaskEngines::new(facts).all_states(engine, &query, Deadline(None));
+        assert!(halt.is_none(), "{text}");
+        (states, unreached)
+    }
+
+    #[test]
+    fn writes_that_wait_for_each_other_never_execute() {
+        let text = feeding(24, 4, false);
+        let (test, model) = (parsed(&text), shipped("ptx"));
+        let facts = Facts::by(&PASSES, &Task::new(&test, &model, &[], 1), None).expect("small");
+        assert_eq!(facts.domains.unreached.iter().count(), 24 * 4);
+        let (states, _) = outcomes(&text, true, Engine::Auto);
+        assert_eq!(states.len(), 1);
+    }
+
+    #[test]
+    fn outcomes_are_the_same_without_guards() {
+        for (threads, reads) in [(2, 1), (2, 2), (3, 1), (3, 2)] {
+            for begins in [false, true] {
+                let text = feeding(threads, reads, begins);
+                let (expected, none) = outcomes(&text, false, Engine::Sat);
+                assert_eq!(none, 0);
+                for engine in [Engine::Sat, Engine::Enumerate] {
+                    let (states, unreached) = outcomes(&text, true, engine);
+                    assert_eq!(states, expected, "{text}");
+                    assert_eq!(unreached == 0, begins, "{text}");
+                }
+                assert_eq!(expected.len() > 1, begins);
+            }
+        }
+    }
 }

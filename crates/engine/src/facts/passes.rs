@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use super::bounds::TaskBounds;
 use super::implied::Implied;
-use super::listing::{Listing, UnrolledTask};
+use super::listing::{self, Listing, UnrolledTask};
 use super::relations::{bases, fault, has_cyclic_barrier_order, writers};
 use super::{Facts, UnwrittenReads, never, not_worked_out, objects, sums};
 use crate::expressible;
@@ -32,19 +32,16 @@ use verdict::Reason;
 #[derive(Clone, Copy)]
 pub(crate) struct Pass {
     /// Its name, by which a test leaves it out.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "tests switch passes off by name")
-    )]
     pub(crate) name: &'static str,
     /// Whether it can help with a listing of values.
-    helps: fn(&Task<'_>, &Listing) -> bool,
+    pub(super) helps: fn(&Task<'_>, &Listing) -> bool,
     /// Adds its facts, from the facts without any pass and their bounds.
-    add: fn(&Facts<'_>, &TaskBounds, Option<Instant>, &mut Implied),
+    pub(super) add: fn(&Facts<'_>, &TaskBounds, Option<Instant>, &mut Implied),
 }
 
 /// All passes, in order.
-pub(crate) const PASSES: [Pass; 3] = [
+pub(crate) const PASSES: [Pass; 4] = [
+    listing::GUARDS,
     Pass {
         name: "never",
         helps: never::helps,
@@ -89,7 +86,7 @@ impl<'a> Facts<'a> {
             let depends = place(program, steered).to_string();
             return Err(not_worked_out(program, made, depends));
         }
-        let mut unrolled = UnrolledTask::new(task, deadline)?;
+        let mut unrolled = UnrolledTask::new(passes, task, deadline)?;
         let nothing = unrolled.nothing();
         let (plain, unlisted) = match unrolled.list(&nothing, false) {
             Ok(listing) if !passes.iter().any(|pass| (pass.helps)(task, &listing)) => {

@@ -10,6 +10,8 @@
 //!   *seeded* with the constants that the condition names, and with one that occurs nowhere. If the
 //!   domains are still not closed, and such values come from more than adding constants,
 //!   [`Domains::open`] is set and negative answers become `undecided`.
+//! - With [`KnownFacts::by_guards`], a write hands on values only if its guard can hold by the
+//!   values so far ([`super::reached`], which has the argument).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -18,6 +20,7 @@ use rustc_hash::FxHashMap;
 
 use super::images::{Image, ImageFailure, MAX_VALUES, TermImages, Values, distinct};
 use super::needed::NeededTerms;
+use super::reached::ListedGuards;
 use crate::skeleton::graph::EdgeKind;
 use crate::skeleton::pool::{Cond, Term, TermId};
 use crate::skeleton::{Event, Skeleton, TermPool};
@@ -38,6 +41,8 @@ pub struct KnownFacts<'k> {
     pub found: Option<&'k BTreeMap<usize, Values>>,
     /// Terms in place of those of the skeleton.
     pub terms: KnownTerms,
+    /// Whether the axioms exclude values out of thin air, so that writes need a reason to execute.
+    pub by_guards: bool,
 }
 
 /// Terms that known facts justify in place of those of the skeleton.
@@ -65,6 +70,8 @@ pub struct Domains {
     pub seeded: bool,
     /// Terms in place of those of the skeleton.
     pub(crate) known: KnownTerms,
+    /// The writes that never execute, because their guards need values out of thin air.
+    pub(crate) unreached: EventSet,
 }
 
 impl Domains {
@@ -91,10 +98,22 @@ impl Domains {
             never,
             found,
             terms,
+            by_guards,
         } = match known.never {
             Some(never) if never.universe_len() == n => known.clone(),
-            _ => KnownFacts::default(),
+            _ => KnownFacts {
+                by_guards: known.by_guards,
+                ..KnownFacts::default()
+            },
         };
+        let is_open = |&e: &usize| by_guards && sk.events[e].guard != Cond::TRUE;
+        let mut unreached = EventSet::empty(n);
+        let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
+        writes
+            .iter()
+            .copied()
+            .filter(is_open)
+            .for_each(|w| unreached.insert(w));
         let mut propagation = Propagation {
             sk,
             never,
@@ -103,7 +122,7 @@ impl Domains {
             rough,
             deadline,
             reads: (0..n).filter(|&i| sk.events[i].is_read()).collect(),
-            writes: (0..n).filter(|&i| sk.events[i].is_write()).collect(),
+            writes,
             of_read: vec![Some(Values::new()); n],
             knots: Vec::new(),
             stale: vec![true; n],
@@ -115,11 +134,15 @@ impl Domains {
                 open: false,
                 seeded: false,
                 known: terms,
+                unreached,
             },
         };
         let shifting = !seeds.is_empty() && propagation.seed(seeds);
         propagation.run(shifting)?;
-        Ok(propagation.domains)
+        let mut domains = propagation.domains;
+        // The axioms justify that these writes never execute.
+        domains.open |= !domains.unreached.is_empty();
+        Ok(domains)
     }
 
     /// The possible values of a term, sorted; `None` if it may have any value.
@@ -170,6 +193,11 @@ impl Domains {
             .filter(|(event, _)| event.thread.is_some() && event.is_write())
             .flat_map(|(_, cells)| cells);
         written.any(|&cell| sk.fixed.has(&sk.program, sk.memory.cell(cell).location.0))
+    }
+
+    /// Whether a read may return the value of a write, as far as places and guards tell.
+    pub(crate) fn may_read(&self, sk: &Skeleton, read: usize, write: usize) -> bool {
+        !self.unreached.has(write) && self.may_overlap(sk, read, write)
     }
 
     /// Whether two accesses may go to the same memory.
@@ -249,6 +277,7 @@ impl Propagation<'_> {
         for round in 0.. {
             self.update()?;
             self.access()?;
+            self.reach();
             if round == PATIENT_ROUNDS {
                 let n = self.sk.len();
                 self.knots = self_dependent(self.sk, &|w, r| self.may_read(w, r))
@@ -307,6 +336,23 @@ impl Propagation<'_> {
         Ok(())
     }
 
+    /// Finds the writes that can execute by the values so far.
+    fn reach(&mut self) {
+        let (sk, d) = (self.sk, &mut self.domains);
+        let guards = ListedGuards {
+            pool: &sk.pool,
+            images: &d.images.all,
+            of_read: &self.of_read,
+        };
+        for &w in &self.writes {
+            if d.unreached.has(w) && guards.may_hold(sk.events[w].guard) {
+                d.unreached.remove(w);
+                // Its values are news to all reads.
+                self.moved[w] = true;
+            }
+        }
+    }
+
     /// Counts the rounds since a new value entered each knot.
     fn feed_knots(&mut self) {
         let mut knots = std::mem::take(&mut self.knots);
@@ -340,7 +386,7 @@ impl Propagation<'_> {
             !knot.events.has(w)
                 && (self.moved[w] || self.is_changed(w))
                 && self.may_read(w, r)
-                && self.domains.may_overlap(self.sk, r, w)
+                && self.domains.may_read(self.sk, r, w)
         })
     }
 
@@ -367,7 +413,7 @@ impl Propagation<'_> {
             .filter(|&&w| {
                 (again || self.moved[r] || self.moved[w] || self.is_changed(w))
                     && self.may_read(w, r)
-                    && d.may_overlap(sk, r, w)
+                    && d.may_read(sk, r, w)
             })
             .map(|&w| d.of(d.seen(sk, w)));
         if let Some(at) = knot.filter(|&at| self.knots[at].is_done) {
