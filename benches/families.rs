@@ -153,6 +153,30 @@ const FAMILIES: &[Family] = &[
         make: cas,
     },
     Family {
+        name: "feeding branches",
+        asked: Asked::Reach,
+        sizes: &[4, 8, 24],
+        make: feeding,
+    },
+    Family {
+        name: "sums in two orders",
+        asked: Asked::Reach,
+        sizes: &[10, 12, 16],
+        make: two_orders,
+    },
+    Family {
+        name: "increments, all",
+        asked: Asked::Reach,
+        sizes: &[4, 8, 16],
+        make: increments,
+    },
+    Family {
+        name: "last block",
+        asked: Asked::Reach,
+        sizes: &[4, 6, 8],
+        make: last_block,
+    },
+    Family {
         name: "outcomes of IRIW",
         asked: Asked::Outcomes,
         sizes: &[3, 5, 7],
@@ -388,6 +412,76 @@ fn cas(n: usize) -> String {
         &["x", "lock"],
         &vec![code.to_owned(); n],
         &format!("~(x == {n})"),
+    )
+}
+
+/// Threads that write only if they read what the next four threads write.
+fn feeding(n: usize) -> String {
+    let cells: Vec<String> = (0..n).map(|i| format!("x{i}")).collect();
+    let thread = |i: usize| {
+        let one = |k: usize| {
+            format!(
+                "ld.relaxed.gpu.u32 r{k}, [x{}]; setp.eq.u32 p, r{k}, 0; @p bra L{k}; \
+                 st.relaxed.gpu.u32 [x{i}], {}; L{k}: ",
+                (i + k + 1) % n,
+                k + 1
+            )
+        };
+        (0..4).map(one).collect::<String>()
+    };
+    test(
+        &cells.iter().map(String::as_str).collect::<Vec<_>>(),
+        &(0..n).map(thread).collect::<Vec<_>>(),
+        "x0 == 1",
+    )
+}
+
+/// A thread that adds up what it reads, in both orders.
+fn two_orders(n: usize) -> String {
+    let cells: Vec<String> = (0..n).map(|i| format!("x{i}")).collect();
+    let each = |of: &dyn Fn(usize) -> String| (0..n).map(of).collect::<String>();
+    let writer = each(&|i| format!("st.relaxed.gpu.u32 [x{i}], {}; ", 1 << i));
+    let reader = each(&|i| format!("ld.relaxed.gpu.u32 r{i}, [x{i}]; "))
+        + "mov.u32 s, 0; mov.u32 t, 0; "
+        + &each(&|i| format!("add.u32 s, s, r{i}; "))
+        + &each(&|i| format!("add.u32 t, t, r{}; ", n - 1 - i));
+    test(
+        &cells.iter().map(String::as_str).collect::<Vec<_>>(),
+        &[writer, reader],
+        "P1:s != P1:t",
+    )
+}
+
+/// Two threads that add to one location; they use none of the old values.
+fn increments(n: usize) -> String {
+    let code: String = (0..n)
+        .map(|i| format!("atom.relaxed.gpu.add.u32 r{i}, [x], 1; "))
+        .collect();
+    test(&["x"], &[code.clone(), code], &format!("x != {}", 2 * n))
+}
+
+/// Threads that each write a part; the last one to arrive adds up all parts.
+fn last_block(n: usize) -> String {
+    let cells: Vec<String> = (0..n).map(|i| format!("x{i}")).collect();
+    let parts: String = (0..n)
+        .map(|i| format!("ld.relaxed.gpu.u32 v, [x{i}]; add.u32 s, s, v; "))
+        .collect();
+    let thread = |i: usize| {
+        format!(
+            "st.relaxed.gpu.u32 [x{i}], {}; fence.acq_rel.gpu; \
+             atom.relaxed.gpu.add.u32 a, [c], 1; setp.ne.u32 p, a, {}; @p bra E; \
+             fence.acq_rel.gpu; mov.u32 s, 0; {parts}st.relaxed.gpu.u32 [t], s; E: ",
+            i + 1,
+            n - 1
+        )
+    };
+    let names = ["c", "t"]
+        .into_iter()
+        .chain(cells.iter().map(String::as_str));
+    test(
+        &names.collect::<Vec<_>>(),
+        &(0..n).map(thread).collect::<Vec<_>>(),
+        &format!("t != {}", n * (n + 1) / 2),
     )
 }
 
