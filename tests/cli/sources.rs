@@ -52,6 +52,7 @@ const TWINS: [(&str, &str, &str); 19] = [
         "error[race]",
     ),
     ("queue.cu", "queue.bug.cu:12:", "error[race]"),
+    ("random_walk.cu", "random_walk.bug.cu:11:", "error[race]"),
     (
         "shared_helpers.cu",
         "shared_helpers.bug.cu:34:",

@@ -7,7 +7,7 @@
 //!
 //! # Where we differ
 //! - An annotation about the accesses of threads, such as `__write_implies`, describes a proof.
-//!   Fencepost warns that it does not check an invariant made of them, and refuses an assertion.
+//!   Fencepost warns that it does not use it. A value made of one is refused.
 //! - A precondition of a kernel that the launch breaks is an error. Of a kernel for every launch,
 //!   threads stop in front of it.
 //! - Reads of memory in an annotation are accesses of the program.
@@ -16,6 +16,7 @@ use super::ast::{Expr as Tree, ExprKind};
 use super::calls::{Does, FunctionRow, In, Role};
 use super::lower::Lowering;
 use super::types::{Type, Value, folded};
+use diag::{Sink, Span};
 use program::{BinOp, Expr, Init, Op, RegId, Ty};
 
 /// The claim of an annotation about its condition.
@@ -49,6 +50,15 @@ const CLAIMS: &[(&str, Claim)] = &[
 /// Annotations of proofs, without an effect on any execution.
 const STEPS: &[&str] = &["__barrier_invariant", "__requires_fresh_array"];
 
+/// How annotations begin that state what holds behind a function, or which memory it accesses.
+const CONTRACTS: &[&str] = &[
+    "__ensures",
+    "__global_ensures",
+    "__function_wide_ensures",
+    "__reads_from",
+    "__writes_to",
+];
+
 /// Operators that annotations are written with.
 const OPERATORS: &[&str] = &["__implies", "__ite", "__enabled", "__is_pow2"];
 
@@ -70,11 +80,17 @@ const OF_PROOFS: &[&str] = &[
     "__array_snapshot",
     "__dominator_enabled",
     "__atomic_has_taken_value",
-    "__ensures",
-    "__global_ensures",
     "__axiom",
     "__uninterpreted_function",
 ];
+
+/// Warns of an annotation that has no effect here.
+pub(super) fn warn_unused(span: Span, sink: &mut Sink) {
+    let message = "this annotation is neither checked nor used";
+    sink.warn("unchecked-annotation", span, message, |d| {
+        d.label("it is a part of a proof: it speaks of other threads, or of accesses")
+    });
+}
 
 /// The assertion of C, which stops a program where it does not hold.
 static ASSERTION: FunctionRow = FunctionRow {
@@ -118,6 +134,10 @@ impl Lowering<'_, '_> {
         if STEPS.iter().any(|step| name.starts_with(step)) {
             return Some(Value::void());
         }
+        if CONTRACTS.iter().any(|contract| name.starts_with(contract)) {
+            warn_unused(self.unit.text.span(tree.range.clone()), self.sink);
+            return Some(Value::void());
+        }
         if is_operator(name) {
             return Some(self.operator_of_annotation(tree, name, args));
         }
@@ -128,12 +148,16 @@ impl Lowering<'_, '_> {
                 format!("`{name}` is not supported: it describes a proof"),
                 |d| {
                     d.label("it speaks of other threads, or of the accesses so far")
-                        .help("leave the annotation out: races are found without it")
+                        .help("leave it out: races are found without it")
                 },
             );
             return Some(Value::int(0));
         }
         let claim = CLAIMS.iter().find(|row| row.0 == name)?.1;
+        if args.iter().any(|holds| self.speaks_of_proof(holds)) {
+            warn_unused(self.unit.text.span(tree.range.clone()), self.sink);
+            return Some(Value::void());
+        }
         let [holds] = args else {
             self.error(
                 "wrong-operands",
@@ -143,14 +167,6 @@ impl Lowering<'_, '_> {
             );
             return Some(Value::void());
         };
-        if claim == Claim::Invariant && self.speaks_of_proof(holds) {
-            let span = self.unit.text.span(tree.range.clone());
-            let message = "this invariant is not checked";
-            self.sink.warn("unchecked-invariant", span, message, |d| {
-                d.label("it speaks of the accesses of threads, as a step of a proof")
-            });
-            return Some(Value::void());
-        }
         self.claim(tree, name, claim, holds);
         Some(Value::void())
     }

@@ -443,8 +443,7 @@ fn annotations_of_verifiers_are_read() {
             "int r = x; __assume(r == 0);",
             "`__assume` of values that are not known before the kernel runs",
         ),
-        ("__assert(__no_read(x));", "it describes a proof"),
-        ("__ensures(1);", "it describes a proof"),
+        ("int r = __no_read(x);", "it describes a proof"),
         ("__assert();", "`__assert` takes one condition"),
     ] {
         wrong(Dialect::Cuda, code, part);
@@ -454,8 +453,48 @@ fn annotations_of_verifiers_are_read() {
         "void f(int v) { __requires(v == 1); } f(x);",
         "R.na = if4 R.na",
     );
-    // An invariant about accesses is a step of a proof.
-    cuda("__invariant(__write_implies(x, 1));", "");
+    // An annotation about accesses is a part of a proof.
+    for of_proof in [
+        "__invariant(__write_implies(x, 1));",
+        "__assert(__no_read(x));",
+        "__ensures(x == 1);",
+    ] {
+        cuda(of_proof, "");
+    }
+}
+
+#[test]
+fn bytes_are_copied_in_whole_elements() {
+    let room = "__shared__ int to[4], from[4]; __shared__ short half[4]; ";
+    for call in [
+        "memcpy(to, from, sizeof(int));",
+        "__builtin_memcpy(&to[1], from + 2, 4);",
+        "memmove(to, from, (x + 1) * sizeof(int));",
+        "memset(to, 0, 2 * sizeof(int));",
+    ] {
+        let code = lowered(Dialect::Cuda, &format!("{room}{call}"));
+        assert!(code.contains("W.na"), "{call}: {code}");
+    }
+    for (call, part) in [
+        (
+            "memcpy(to, from, 3);",
+            "this call of `memcpy` is not supported",
+        ),
+        (
+            "memcpy(to, from, x);",
+            "this call of `memcpy` is not supported",
+        ),
+        (
+            "memcpy(to, half, 4);",
+            "this call of `memcpy` is not supported",
+        ),
+        (
+            "memset(to, 1, 4);",
+            "this call of `memset` is not supported",
+        ),
+    ] {
+        wrong(Dialect::Cuda, &format!("{room}{call}"), part);
+    }
 }
 
 #[test]

@@ -893,6 +893,9 @@ impl Lowering<'_, '_> {
         if let Some(value) = self.annotation(tree, word, args) {
             return value;
         }
+        if let Some(value) = self.call_of_bytes(tree, name, args) {
+            return value;
+        }
         if let Some(value) = self.ptx_call(tree, name, args) {
             return value;
         }

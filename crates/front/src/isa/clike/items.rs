@@ -58,6 +58,18 @@ pub(super) struct Item {
     pub(super) limit: Option<Range<usize>>,
 }
 
+impl Item {
+    /// Whether it declares that name.
+    pub(super) fn declares(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
+
+    /// The words that it is made of.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(String::as_str)
+    }
+}
+
 /// Splits a text without directives into its items.
 pub(super) fn items(text: &MappedText, language: &Language) -> Vec<Item> {
     let source = text.as_str();

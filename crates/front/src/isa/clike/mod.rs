@@ -85,6 +85,7 @@ mod lanes;
 mod language;
 mod language_macros;
 mod lex;
+mod library;
 mod lower;
 mod math;
 mod members;
@@ -199,6 +200,7 @@ impl ClikeCode {
     pub fn parse(text: MappedText, language: &'static Language, sink: &mut Sink) -> ClikeCode {
         let errors = sink.errors();
         let text = preprocess::preprocess(text, language.dialect, sink);
+        let text = library::with_definitions(text, language);
         let (stmts, instances) = parse::statements(&text, language, sink);
         ClikeCode {
             text,

@@ -13,7 +13,7 @@ use super::lower::Lowering;
 use super::preprocess::{Preprocessed, preprocess_file};
 use super::text_words::words;
 use super::types::{Qualified, Type};
-use super::{ClikeCode, Env, Language, class_name, floats, parse};
+use super::{ClikeCode, Env, Language, annotations, class_name, floats, library, parse};
 use crate::isa::Symbols;
 use diag::{MappedText, Sink, SourceFile, Span};
 use program::{BinOp, Class, CmpOp, Dialect, Space, Ty};
@@ -291,7 +291,8 @@ impl SourceUnit {
             }
             None => MappedText::new(),
         };
-        self.refuse_axioms(sink);
+        let text = library::with_definitions(text, self.language);
+        self.warn_of_axioms(sink);
         let (stmts, instances) = parse::statements(&text, self.language, sink);
         ClikeCode {
             text,
@@ -302,22 +303,16 @@ impl SourceUnit {
         }
     }
 
-    /// Refuses annotations of verifiers that speak of all threads of all kernels.
-    fn refuse_axioms(&self, sink: &mut Sink) {
+    /// Warns of annotations of verifiers that speak of all threads of all kernels.
+    fn warn_of_axioms(&self, sink: &mut Sink) {
         for item in &self.items {
             let text = &self.text.as_str()[item.range.clone()];
-            if !text
+            if text
                 .strip_prefix(AXIOM)
                 .is_some_and(|rest| rest.trim_start().starts_with('('))
             {
-                continue;
+                annotations::warn_unused(self.text.span(item.range.clone()), sink);
             }
-            let span = self.text.span(item.range.clone());
-            let message = format!("`{AXIOM}` is not supported: it describes a proof");
-            sink.error("unsupported-function", span, message, |d| {
-                d.label("it would hold for every thread of every kernel")
-                    .help("write `__requires(…)` into each kernel, or leave it out")
-            });
         }
     }
 

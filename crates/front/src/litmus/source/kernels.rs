@@ -13,7 +13,7 @@ use super::launch::Contents;
 use super::whole::{BoundProgram, ProgramOptions, ReadKernels};
 use super::{Options, SourceKind, WrittenLaunches, choose, head, launch, ptx, written};
 use crate::isa::clike::host_main::{Constants, HostCode, ProgramTrace};
-use crate::isa::clike::{ClikeCode, KernelHead, SourceUnit, with_headers};
+use crate::isa::clike::{ClikeCode, KernelHead, SourceUnit};
 use crate::litmus::demands::broken;
 use crate::litmus::fronts::language;
 use crate::litmus::kernel::PtxFile;
@@ -241,7 +241,7 @@ fn with_constants(file: &SourceFile, options: &Options) -> MappedText {
         named: options.constants.clone(),
         numbers: BTreeMap::new(),
     };
-    given.put_into(&with_headers(file))
+    given.put_into(&launch::with_macros(file))
 }
 
 /// The tests of the ways through a program; whether they replace all launches of single kernels.
@@ -321,7 +321,7 @@ pub(super) fn launches(
     sink: &mut Sink,
 ) -> Vec<(String, Option<BoundLaunch>)> {
     let (file, dialect) = (sink.file().clone(), kind.dialect());
-    let text = with_headers(&file);
+    let text = launch::with_macros(&file);
     let kernels = SourceKernels::C(SourceUnit::read(text, language(dialect), sink), dialect);
     let all = written(options, sink, &mut Vec::new());
     let sizes = launch::sizes(&file.text);

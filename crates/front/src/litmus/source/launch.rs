@@ -9,14 +9,16 @@
 //!   `in[128] = 1`, `in[4] = {1, 2, 3, 4}`, `in:u32[8] = unknown`, `&in[3]`, `in + 3`, `in`.
 //! - Lines such as `//--blockDim=64 --gridDim=2`, or with `--local_size`, `--num_groups` and
 //!   `--global_size`, give sizes alone, as files for GPUVerify do. `--kernel-args=k,0x3` gives the
-//!   numbers of a kernel.
+//!   numbers of a kernel, and `-DWIDTH=256` defines a macro.
 //!
 //! # Sources
 //! - GPUVerify, *Basic usage*: `--kernel-args`. Values are hexadecimal; `*` leaves one open.
 
 use std::ops::Range;
 
-use diag::{MappedText, Sink, Span};
+use diag::{MappedText, Sink, SourceFile, Span};
+
+use crate::isa::clike::with_headers;
 
 /// A launch, as far as it was written.
 #[derive(Clone, Debug, Default)]
@@ -190,6 +192,32 @@ pub(super) fn sizes(text: &str) -> Option<WrittenLaunch> {
     }
     let is_given = launch.grid.is_some() || launch.block.is_some() || !launch.numbers.is_empty();
     is_given.then_some(launch)
+}
+
+/// The text of a file with its headers, behind the macros that its lines for GPUVerify define:
+/// `-DWIDTH=256`, beside options that begin with `--`.
+pub(super) fn with_macros(file: &SourceFile) -> MappedText {
+    let mut out = MappedText::new();
+    let mut start = 0;
+    for line in file.text.split_inclusive('\n') {
+        let span = Span::new(start, start + line.trim_end().len());
+        start += line.len();
+        let Some(options) = line.trim_start().strip_prefix("//") else {
+            continue;
+        };
+        if !options.trim_start().starts_with("--") {
+            continue;
+        }
+        let words = options.split_whitespace();
+        for definition in words.filter_map(|word| word.strip_prefix("-D")) {
+            // Compilers define a macro without a value as 1.
+            let (name, value) = definition.split_once('=').unwrap_or((definition, "1"));
+            out.push_opaque(&format!("#define {name} {value}\n"), span);
+        }
+    }
+    let text = with_headers(file);
+    out.push_slice(&text, 0..text.as_str().len());
+    out
 }
 
 /// `64`, `[8,8]`, `(8,8)` or `{8,8}`.
