@@ -43,6 +43,7 @@ pub(crate) use values::linear;
 pub use values::{domain, images, needed};
 
 use fixed::UnwrittenObjects;
+use meetings::barrier::alike::{SharedWaits, are_alike};
 use meetings::{barrier, launch};
 use unrolling::unroll::Unroller;
 use unrolling::unrolled::{self, Instructions, LongLoops, ThreadEndings, Unrolling};
@@ -327,15 +328,26 @@ fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
     needed
 }
 
-/// Unrolls a program until all waits that surely pass are known.
+/// Unrolls a program until all waits that surely pass, and those that pass alike, are known.
 fn unroll_with_passing(input: &UnrollInput<'_>) -> Result<(Unrolling, Vec<CellId>), Reason> {
-    let (mut passing, mut long) = <(_, LongLoops)>::default();
+    let (mut passing, mut long) = <(rustc_hash::FxHashSet<_>, LongLoops)>::default();
+    let (mut shared, mut may_share) = (SharedWaits::default(), true);
     loop {
-        let (mut out, init) = unroll(input, &passing, &mut long)?;
-        let known = barrier::passing(input.program, &mut out, input.purpose)?;
+        let (mut out, init) = unroll(input, &passing, &shared, &mut long)?;
+        let (known, alike) = barrier::passing(input.program, &mut out, input.purpose)?;
         out.pool.given_up()?;
         // Waits that surely pass keep their key from one unrolling to the next.
         let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
+        if may_share && !are_alike(&shared, &alike, &grown) {
+            (shared, may_share) = (SharedWaits::default(), false);
+            passing.clear();
+            continue;
+        }
+        if may_share && alike != shared {
+            shared = alike;
+            passing = grown;
+            continue;
+        }
         if grown.len() == passing.len() {
             if let Some(reason) = out.apart.take() {
                 return Err(reason);
@@ -366,10 +378,12 @@ struct UnrollInput<'x> {
 }
 
 /// Unrolls all threads. Loops that surely end are unrolled to their end, if the result stays within
-/// the limits. `passing` are the waits that surely pass, and `long` collects loops that do not fit.
+/// the limits. `passing` are the waits that surely pass, `shared` those that share their choice, and
+/// `long` collects loops that do not fit.
 fn unroll(
     input: &UnrollInput<'_>,
     passing: &rustc_hash::FxHashSet<unrolled::WaitKey>,
+    shared: &SharedWaits,
     long: &mut LongLoops,
 ) -> Result<(Unrolling, Vec<CellId>), Reason> {
     let &UnrollInput {
@@ -395,6 +409,8 @@ fn unroll(
             options,
             bound,
             passing,
+            shared,
+            choices: Default::default(),
             long,
             fixed,
             writing: &writing,

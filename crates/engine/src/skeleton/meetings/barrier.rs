@@ -23,6 +23,7 @@
 //! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`.
 
 mod aligned;
+pub(crate) mod alike;
 mod divergence;
 mod matching;
 mod passing;
@@ -33,6 +34,7 @@ mod turns;
 use program::Tag;
 use std::rc::Rc;
 
+use alike::SharedWaits;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::skeleton::graph::{EdgeKind, EdgeLists, Edges};
@@ -61,12 +63,13 @@ pub(crate) struct BarrierEdges {
     pub(crate) decided: FxHashMap<u32, WaitDecision>,
 }
 
-/// Waits that pass whenever a thread reaches them, whatever the other threads read.
+/// Waits that pass whenever a thread reaches them, whatever the other threads read; and the classes
+/// of waits that pass alike.
 pub(crate) fn passing(
     program: &Program,
     out: &mut Unrolling,
     purpose: Purpose,
-) -> Result<FxHashSet<WaitKey>, Reason> {
+) -> Result<(FxHashSet<WaitKey>, SharedWaits), Reason> {
     let mut known: FxHashSet<WaitKey> = FxHashSet::default();
     let waits = out.waits.clone();
     let mut rules = BarrierRules::new(program, out, purpose);
@@ -90,7 +93,11 @@ pub(crate) fn passing(
             }
         }
         if known.len() == before {
-            return Ok(known);
+            let shared = match purpose.is_progress() {
+                true => SharedWaits::default(),
+                false => alike::classes(&waits, &passes, &known),
+            };
+            return Ok((known, shared));
         }
     }
 }

@@ -543,10 +543,14 @@ impl Unroller<'_> {
         event: EventId,
     ) -> Result<(), Reason> {
         let reached = state.guard;
-        let pass = if self.passing.contains(&key) {
-            Cond::TRUE
-        } else {
-            self.out.pool.fresh_choice()
+        let pass = match self.shared.get(&key) {
+            _ if self.passing.contains(&key) => Cond::TRUE,
+            Some(first) => {
+                let pool = &mut self.out.pool;
+                let choice = self.choices.entry(first.clone());
+                *choice.or_insert_with(|| pool.fresh_choice())
+            }
+            None => self.out.pool.fresh_choice(),
         };
         if self.purpose.is_progress() {
             let blocked = self.out.pool.not(pass);

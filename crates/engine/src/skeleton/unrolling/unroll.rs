@@ -26,7 +26,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::returns::{Round, RoundRemoval, VisibleEffect, VisitHistory};
 use super::state::{Taint, UnrollState, union};
@@ -36,6 +36,7 @@ use super::unrolled::{
 use crate::skeleton::fixed::UnwrittenObjects;
 use crate::skeleton::graph::{MAX_STEPS, MAX_VALUE_DEPTH};
 use crate::skeleton::loops::{FlowStep, Jump, Loops, Position};
+use crate::skeleton::meetings::barrier::alike::SharedWaits;
 use crate::skeleton::pool::{Cond, TermId};
 use crate::skeleton::progress::Purpose;
 use program::memory::Memory;
@@ -51,6 +52,9 @@ pub(crate) struct Unroller<'a> {
     pub(crate) bound: u32,
     /// Waits that surely let their thread pass.
     pub(crate) passing: &'a FxHashSet<WaitKey>,
+    /// Waits that share their choice, and the choices made so far, by the first wait of a class.
+    pub(crate) shared: &'a SharedWaits,
+    pub(crate) choices: FxHashMap<WaitKey, Cond>,
     /// Loops that surely take too many iterations to unroll to their end.
     pub(crate) long: &'a LongLoops,
     /// Memory that no thread writes.
