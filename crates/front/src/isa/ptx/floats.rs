@@ -116,7 +116,7 @@ fn float(operation: FloatOp, format: Format, a: Expr, b: Expr) -> Expr {
     op(BinOp::Float(operation, format), ty, a, b)
 }
 
-fn unary(operation: FloatOp, format: Format, a: Expr) -> Expr {
+pub(super) fn unary(operation: FloatOp, format: Format, a: Expr) -> Expr {
     float(operation, format, a, Expr::Const(0))
 }
 

@@ -584,13 +584,17 @@ impl<'a> Emit<'a, '_> {
         let (Some(loc), Expr::Const(offset)) = (base.base(), &**offset) else {
             return false;
         };
+        let apart = reached && self.symbols.object(loc).1.space != Space::Shared;
+        apart || (0..self.bytes_of(loc)).contains(offset)
+    }
+
+    /// The size of a location in bytes.
+    pub(super) fn bytes_of(&self, loc: LocId) -> i64 {
         let object = self.symbols.object(loc).1;
-        let bytes = match &object.record {
+        match &object.record {
             Some(_) => self.symbols.layout(loc).bytes(object.init.len()) as i64,
             None => self.symbols.count(loc) as i64 * i64::from(self.symbols.ty(loc).bytes()),
-        };
-        let apart = reached && object.space != Space::Shared;
-        apart || (0..bytes).contains(offset)
+        }
     }
 
     /// Sets the place in the code of the micro-ops that follow.
@@ -633,6 +637,12 @@ impl<'a> Emit<'a, '_> {
         let (mut args, mut found) = (Vec::with_capacity(given), Vec::with_capacity(given));
         for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
             match self.argument(m, *role, operand, ty, &mut loc) {
+                Some(PtxArg::Vector(parts)) if *role == OperandRole::Texel => {
+                    let parts = parts.into_iter();
+                    let parts = parts.map(|part| self.constant(&part, at).unwrap_or(part));
+                    args.push(PtxArg::Vector(parts.collect()));
+                    found.push(false);
+                }
                 Some(arg) => {
                     let constant = self.constant(&arg, at);
                     found.push(constant.is_some());

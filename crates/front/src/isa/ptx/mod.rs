@@ -70,6 +70,7 @@ mod table;
 mod tensormap;
 #[cfg(test)]
 mod tests;
+mod textures;
 mod unknown;
 
 use super::Symbols;
@@ -215,7 +216,12 @@ impl PtxCode {
         for item in &self.items {
             let CodeItem::Instr(m) = item else { continue };
             for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
-                let OperandKind::Name(n) = &operand.kind else {
+                // The reference of a texel has the texel's type.
+                let named = match &operand.kind {
+                    OperandKind::Texel(all) => &all[0].kind,
+                    kind => kind,
+                };
+                let OperandKind::Name(n) = named else {
                     continue;
                 };
                 let name = &self.text.as_str()[n.name.clone()];
@@ -226,7 +232,8 @@ impl PtxCode {
                 {
                     object.indexed = true;
                 }
-                if *role != OperandRole::Addr || name.starts_with('%') {
+                let is_memory = matches!(role, OperandRole::Addr | OperandRole::Texel);
+                if !is_memory || name.starts_with('%') {
                     continue;
                 }
                 let span = self.text.span(n.name.clone());

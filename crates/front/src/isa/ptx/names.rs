@@ -210,7 +210,7 @@ impl<'a> Emit<'a, '_> {
                 OperandRole::Any | OperandRole::Vals => {
                     self.note_read(&n.name, OperandRole::Loose, ty)
                 }
-                OperandRole::Label => {}
+                OperandRole::Label | OperandRole::Texel => {}
             }
         }
     }

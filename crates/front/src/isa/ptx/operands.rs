@@ -30,7 +30,7 @@ impl Emit<'_, '_> {
             OperandKind::Vector(all)
                 if all.len() == width
                     && matches!(role, OperandRole::Dst | OperandRole::Val)
-                    && matches!(m.row.opcode, "ld" | "st") =>
+                    && matches!(m.row.opcode, "ld" | "st" | "suld" | "sust") =>
             {
                 self.operand(m, role, &all[0], ty, loc)
             }
@@ -54,6 +54,13 @@ impl Emit<'_, '_> {
                     first,
                     self.operand(m, OperandRole::DstPred, second, ty, loc)?,
                 ]))
+            }
+            OperandKind::Texel(all) if role == OperandRole::Texel => {
+                let parts = all.iter().enumerate().map(|(at, part)| {
+                    let ty = if at == 0 { Ty::U64 } else { Ty::U32 };
+                    self.operand(m, OperandRole::Any, part, ty, loc)
+                });
+                parts.collect::<Option<_>>().map(PtxArg::Vector)
             }
             _ if takes_vector => {
                 let message = format!("`.v{width}` takes a vector of {width} elements");
@@ -110,6 +117,7 @@ impl Emit<'_, '_> {
             }
             (OperandKind::Discard, _) => self.wrong(m, role, operand, "`_`"),
             (OperandKind::Vector(_), _) => self.wrong(m, role, operand, "a vector"),
+            (OperandKind::Texel(_), _) => self.wrong(m, role, operand, "coordinates"),
             (OperandKind::Name(n), OperandRole::Dst | OperandRole::DstPred) if plain(n) => {
                 Some(PtxArg::Dst(self.regs.find(self.str(&n.name))))
                     .filter(|arg| matches!(arg, PtxArg::Dst(Some(_))))

@@ -15,15 +15,12 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
         "tensor memory: its instructions have an order apart from causality order",
         &["tcgen05"],
     ),
+    ("questions for the kind of a reference", &["istypep"]),
     (
-        "texture fetches as compilers print them; write `tld.weak r, x`",
-        &["tex", "tld4"],
+        "the text has neither order nor scope for it, nor does it say that it is atomic: \
+         \"Reduction to surface memory using a surface coordinate vector\" (PTX ISA, sured)",
+        &["sured"],
     ),
-    (
-        "queries of textures and surfaces",
-        &["txq", "suq", "istypep"],
-    ),
-    ("surface reductions", &["sured"]),
     (
         "non-coherent loads, which the PTX memory model does not cover",
         &["ldu"],
@@ -106,6 +103,11 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ),
     ("the upper half of a product", &["hi"]),
     ("saturation", &["sat"]),
+    (
+        "other levels of mipmaps, gradients, cubes and samples",
+        &["base", "level", "grad", "cube", "acube", "2dms", "a2dms"],
+    ),
+    ("formatted accesses to surfaces", &["p"]),
     ("multimem addresses", &["multimem"]),
 ];
 

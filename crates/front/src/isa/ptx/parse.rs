@@ -64,13 +64,15 @@ pub(super) enum OperandKind {
     Vector(Vec<PtxOperand>),
     /// Two destinations, `d|p`.
     Pair(Vec<PtxOperand>),
+    /// A texel, `[t, {x, y}]`: the reference and the coordinates.
+    Texel(Vec<PtxOperand>),
 }
 
 impl PtxOperand {
     /// The elements of a vector; any other operand is its own single element.
     pub(super) fn elements(&self) -> &[PtxOperand] {
         match &self.kind {
-            OperandKind::Vector(all) | OperandKind::Pair(all) => all,
+            OperandKind::Vector(all) | OperandKind::Pair(all) | OperandKind::Texel(all) => all,
             _ => std::slice::from_ref(self),
         }
     }
@@ -109,6 +111,7 @@ pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<PtxStmt> {
         tokens: Cursor::new(lex(text.as_str())),
         sink,
         out: Vec::new(),
+        in_textures: false,
     };
     parser.run();
     parser.out
@@ -119,7 +122,12 @@ struct PtxParser<'a> {
     tokens: Cursor<PtxToken>,
     sink: &'a mut Sink,
     out: Vec<PtxStmt>,
+    /// The current instruction names texels.
+    in_textures: bool,
 }
+
+/// Instructions with texels as operands.
+const TEXTURES: [&str; 4] = ["tex", "tld4", "suld", "sust"];
 
 impl PtxParser<'_> {
     fn run(&mut self) {
@@ -237,6 +245,7 @@ impl PtxParser<'_> {
         };
         let word = self.word("an instruction or a label")?;
         let (opcode, quals) = self.split(word);
+        self.in_textures = TEXTURES.contains(&self.str(&opcode));
         let mut operands = Vec::new();
         // Operands of an unsupported instruction may have unknown forms. Collect the names in it:
         // it may write them.
@@ -425,7 +434,15 @@ impl PtxParser<'_> {
                 if self.integer().is_some() {
                     self.fail::<()>("a location or a register that holds an address")?;
                 }
+                let start = self.tokens.range().start;
                 let mut name = self.name(true)?;
+                let range = start..self.tokens.last().range.end;
+                if self.in_textures && self.eat(',') {
+                    return self.texel(PtxOperand {
+                        range,
+                        kind: OperandKind::Name(name),
+                    });
+                }
                 name.brackets = true;
                 if self.tokens.peek() == PtxToken::Punct(',') {
                     return self.fail(
@@ -461,6 +478,25 @@ impl PtxParser<'_> {
             }
             _ => self.fail("an operand"),
         }
+    }
+
+    /// The coordinates of a texel, behind the reference. A sampler before them changes no access.
+    fn texel(&mut self, reference: PtxOperand) -> Result<OperandKind, ErrorReported> {
+        self.skip_newlines();
+        let mut coordinates = self.operand()?;
+        if self.eat(',') {
+            self.skip_newlines();
+            coordinates = self.operand()?;
+        }
+        if !self.eat(']') {
+            return self.fail("`]`");
+        }
+        let mut all = vec![reference];
+        match coordinates.kind {
+            OperandKind::Vector(coordinates) => all.extend(coordinates),
+            _ => all.push(coordinates),
+        }
+        Ok(OperandKind::Texel(all))
     }
 
     /// The operand, or a pair if `|` and a second one follow.

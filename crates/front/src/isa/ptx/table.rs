@@ -15,7 +15,7 @@ use super::needs::Need;
 use super::parse::{OperandKind, PtxOperand, RawInstr};
 use super::{
     arith, asynchronous, atomics, barriers, bits, carry, clusters, control, copies, fences, lanes,
-    matrices, mbarrier, memory, multimem, outside, tensormap, unknown,
+    matrices, mbarrier, memory, multimem, outside, tensormap, textures, unknown,
 };
 use diag::{MappedText, Sink};
 use program::{Format, Scope, Ty};
@@ -163,6 +163,8 @@ pub(super) enum OperandRole {
     /// A parameter as a destination.
     DstParam,
     Label,
+    /// A texel, `[t, {x, y}]`.
+    Texel,
 }
 
 impl OperandRole {
@@ -176,6 +178,7 @@ impl OperandRole {
             OperandRole::Pred => "a predicate register",
             OperandRole::Param | OperandRole::DstParam => "a parameter such as `[name]`",
             OperandRole::Label => "a label",
+            OperandRole::Texel => "a texel such as `[t, {x, y}]`",
         }
     }
 }
@@ -323,8 +326,9 @@ pub(super) const HINT: QualGroup = QualGroup {
 
 /// The families of the instruction set, in order of documentation: description, whether they make
 /// events for models, and rows. Families without events are computed before models see the program.
-pub(super) const FAMILIES: [(&str, bool, &[InstrRow]); 17] = [
+pub(super) const FAMILIES: [(&str, bool, &[InstrRow]); 18] = [
     ("loads and stores", true, memory::ROWS),
+    ("textures and surfaces", true, textures::ROWS),
     ("atomic operations", true, atomics::ROWS),
     ("fences", true, fences::ROWS),
     ("barriers", true, barriers::ROWS),
@@ -525,6 +529,7 @@ impl Matched {
                 (OperandRole::Vals, OperandKind::Vector(all)) => {
                     ([OperandRole::Any; 2], all.len() as u8)
                 }
+                (OperandRole::Texel, OperandKind::Texel(_)) => ([OperandRole::Any; 2], 1),
                 (OperandRole::DstAndPred | OperandRole::Dsts, _) => ([OperandRole::Dst; 2], 1),
                 (OperandRole::Vals, _) => ([OperandRole::Val; 2], 1),
                 _ => ([*role; 2], 1),
