@@ -216,6 +216,24 @@ const TWINS: &[(&str, usize, &str, &str)] = &[
     ),
     ("constants", 15, "race", "nothing orders the two"),
     ("matrix_2d", 25, "race", "API synchronization behavior"),
+    (
+        "host_atomic",
+        14,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
+    (
+        "registered",
+        11,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
+    (
+        "memory_pool",
+        5,
+        "race",
+        "CUDA C++ Programming Guide, Streams",
+    ),
 ];
 
 /// The same of programs of OpenCL.

@@ -59,6 +59,7 @@ const TWINS: [(&str, &str, &str); 20] = [
         "error[race]",
     ),
     ("spin_lock.cu", "spin_lock.bug.cu:7:", "error[hang]"),
+    ("texture.cu", "texture.bug.cu:8:", "error[race]"),
     ("transpose.cu", "transpose.bug.cu:11:", "error[race]"),
     ("warp_sum.cu", "warp_sum.bug.cu:9:", "error[race]"),
 ];

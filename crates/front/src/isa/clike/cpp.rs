@@ -288,7 +288,10 @@ impl Parser<'_, '_> {
 
     /// Whether the next tokens begin a cast.
     pub(super) fn casts(&self) -> bool {
-        self.tokens.peek() == Tok::Punct("(") && self.is_type_alone(1)
+        // `(int(b) << 16)` begins with a conversion, `(int (*)(int))f` is a cast.
+        let converts =
+            self.tokens.peek_at(2) == Tok::Punct("(") && self.tokens.peek_at(3) != Tok::Punct("*");
+        self.tokens.peek() == Tok::Punct("(") && self.is_type_alone(1) && !converts
     }
 
     /// `(type) a` or `(type*) a`.

@@ -245,10 +245,15 @@ impl Lowering<'_, '_> {
         all
     }
 
-    /// The accesses of a lambda, of a function of the current class, or of `S::f`.
+    /// The accesses of a lambda, of an object that is called, of a function of the current class,
+    /// or of `S::f`.
     fn touches_of_call(&self, name: &str) -> Option<Touches> {
-        if let Some(Binding::Closure(closure)) = self.scopes.find(name) {
-            return Some(closure.touches);
+        match self.scopes.find(name) {
+            Some(Binding::Closure(closure)) => return Some(closure.touches),
+            Some(Binding::Memory(_, of)) => {
+                return Some(self.method_of_type(&of.ty, "operator()")?.touches);
+            }
+            _ => {}
         }
         if let Some((known, _)) = self.method_of_this(name) {
             return Some(known.touches);
@@ -354,6 +359,9 @@ impl Lowering<'_, '_> {
                 }
                 if let Some((known, _)) = self.function_of_class(word) {
                     return known.returns;
+                }
+                if let Some(fetched) = self.fetched(name) {
+                    return Some(fetched);
                 }
                 match self.functions.get(word) {
                     Some(known) => known.returns.clone(),

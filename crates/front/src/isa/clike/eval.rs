@@ -24,6 +24,7 @@ use super::pipelines::role;
 use super::place::{Place, shifted};
 use super::refused;
 use super::scope::Binding;
+use super::textures;
 use super::types::{Qualified, Type, Value, common, folded};
 use super::words::{LIMITS, bare};
 use super::{floats, math};
@@ -890,6 +891,9 @@ impl Lowering<'_, '_> {
         if let Some(value) = self.call_of_code(tree, name, args) {
             return value;
         }
+        if let Some(value) = self.texture_fetch(tree, name, args) {
+            return value;
+        }
         if let Some(value) = self.annotation(tree, word, args) {
             return value;
         }
@@ -1071,6 +1075,7 @@ impl Lowering<'_, '_> {
             )
         }) || is_operator(name)
             || math::is_function(name, self.env.language)
+            || (self.env.language.cpp && textures::FETCHES.contains(&name))
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
             || (self.env.language.row().regions

@@ -498,7 +498,11 @@ impl Lowering<'_, '_> {
             if let (true, Some(ty)) = (self.env.places_are_registers, of.ty.word()) {
                 self.regs[usize::from(given.reg.0)].ty = ty;
             }
-            let value = self.given_value(given.reg, &given.of.ty);
+            let mut value = self.given_value(given.reg, &given.of.ty);
+            // A launch gives the number of an enumerator.
+            if matches!((&of.ty, &value.ty), (Type::Enum(_), Type::Int(_))) {
+                value.ty = of.ty.clone();
+            }
             let expr = self.assignable(&value, &of.ty, name);
             if self.addressed.contains(word) {
                 if let Some(binding) = self.parameter_in_memory(word, of, expr, name) {

@@ -1,9 +1,18 @@
-//! Lists the types and functions of OpenCL C that stand for others, as macros.
+//! Lists the types and functions of OpenCL C and CUDA C++ that stand for others, as macros.
 //!
 //! # Sources
 //! - OpenCL C 3.1, *Sub-group Ballot Functions*; *Async Copies from Global to Local Memory*.
+//! - CUDA C++ Programming Guide, *Address Space Conversion Functions*.
 
-/// The macros. A set of work-items is a `uint4`.
+/// The macros of CUDA C++. Here, an address in a state space is the generic address.
+pub(super) const CUDA_MACROS: &[&str] = &[
+    "__cvta_generic_to_shared(p) ((size_t)(p))",
+    "__cvta_generic_to_global(p) ((size_t)(p))",
+    "__cvta_shared_to_generic(a) ((void *)(size_t)(a))",
+    "__cvta_global_to_generic(a) ((void *)(size_t)(a))",
+];
+
+/// The macros of OpenCL C. A set of work-items is a `uint4`.
 pub(super) const MACROS: &[&str] = &[
     // An event of a copy is a number.
     "event_t int",

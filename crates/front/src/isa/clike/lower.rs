@@ -12,6 +12,7 @@ use super::addressed::addressed;
 use super::ast::{
     Base, Expr as Tree, ExprKind, Function, Initial, Stmt, StmtKind, StructSyntax, TypeName,
 };
+use super::half_pairs;
 use super::host::HostState;
 use super::jump_places::Jumps;
 use super::place::Place;
@@ -205,6 +206,8 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) endings: Vec<ScopedObject>,
     /// C++: the code defines operators.
     pub(super) has_operators: bool,
+    /// C++: the code names pairs of small numbers, which have operators.
+    pub(super) has_pairs: bool,
     /// C++: the last value is the address of the object that a reference refers to.
     pub(super) refers: bool,
     /// The current declarations are outside of all functions, next to a kernel.
@@ -256,6 +259,7 @@ impl<'a, 's> Lowering<'a, 's> {
             made_instances: HashMap::new(),
             endings: Vec::new(),
             has_operators: false,
+            has_pairs: env.language.cpp && half_pairs::are_named(unit.text.as_str()),
             refers: false,
             outside: false,
         }

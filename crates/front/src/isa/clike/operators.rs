@@ -1,7 +1,9 @@
-//! Lowers operators of structures: those that the code defines, and those of OpenCL's vectors.
+//! Lowers operators of structures: those that the code defines, those of OpenCL's vectors, and
+//! those of CUDA's pairs of small numbers.
 //!
 //! # Sources
-//! - ISO C++, over.oper, over.match.oper; OpenCL C, *Operators*, *Vector Components*.
+//! - ISO C++, over.oper, over.match.oper; OpenCL C, *Operators*, *Vector Components*; CUDA Math
+//!   API, *Half2 Arithmetic Functions*.
 //!
 //! # Where we differ
 //! - An operator on vectors acts on their components from the first to the last.
@@ -184,12 +186,22 @@ impl Lowering<'_, '_> {
         Some((members.first()?.of.ty.clone(), members.len()))
     }
 
-    /// The vector type of an expression in OpenCL C.
+    /// The vector type of an expression with the operators of vectors.
     pub(super) fn vector_of_tree(&self, tree: &Tree) -> Option<(Type, usize)> {
-        if !self.env.language.row().regions {
+        // Most code has no such vectors, and its trees may be deep.
+        if !self.env.language.row().regions && !self.has_pairs {
             return None;
         }
-        self.vector_type(&self.type_of_place(tree)?.ty)
+        self.computing_vector(&self.type_of_place(tree)?.ty)
+    }
+
+    /// The type and the number of a vector's components, if the language has operators for it: in
+    /// CUDA C++, only for pairs of small numbers (CUDA Math API, *Half2 Arithmetic Functions*).
+    fn computing_vector(&self, of: &Type) -> Option<(Type, usize)> {
+        let found = self.vector_type(of)?;
+        let is_pair = matches!(&found, (Type::Float(format), 2) if format.bits == 16);
+        let computes = self.env.language.row().regions || is_pair;
+        computes.then_some(found)
     }
 
     /// The vector of a type and a length.

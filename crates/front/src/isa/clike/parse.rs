@@ -19,6 +19,7 @@ use super::lex::{Tok, tokens};
 use super::refused::class;
 use super::signs::ASSIGNMENTS;
 use super::templates::Instances;
+use super::textures;
 use super::words::is_keyword;
 use diag::{Cursor, MAX_NESTING, MappedText, Sink, Token};
 
@@ -74,7 +75,10 @@ pub(super) fn statements(
         types: HashSet::new(),
         pointers: HashSet::new(),
         variables: HashSet::new(),
-        templates: HashSet::new(),
+        templates: match language.cpp {
+            true => textures::FETCHES.into(),
+            false => HashSet::new(),
+        },
         instances: Instances::default(),
         pending: Vec::new(),
         classes: HashSet::new(),

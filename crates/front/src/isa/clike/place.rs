@@ -356,8 +356,10 @@ impl Lowering<'_, '_> {
 
     /// Reports a constant index outside of the array that an expression names.
     fn within_bounds(&mut self, array: &Tree, index: &Value, range: &Range<usize>) {
-        // For memory that the test names, the access checks the bounds.
-        if matches!(array.kind, ExprKind::Name) && self.binding(array).is_none() {
+        // For memory that the test names, the access checks the bounds. An index that depends on
+        // the thread may stand behind a condition.
+        let is_named = matches!(array.kind, ExprKind::Name) && self.binding(array).is_none();
+        if is_named || !index.fixed {
             return;
         }
         let (Some(Type::Array(_, n)), Some(i)) =

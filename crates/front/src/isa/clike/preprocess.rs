@@ -18,7 +18,9 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::conditional::{self, Number};
-use super::language_macros::MACROS;
+use super::lambda_arguments;
+use super::language_macros::{CUDA_MACROS, MACROS};
+use super::library_classes::with_classes;
 use super::packs;
 use super::text_words::{Word, words};
 use super::words::is_keyword;
@@ -118,8 +120,12 @@ struct Macro {
 
 /// Whether a text may use macros that stand for functions of the language.
 fn uses_macros_of_language(source: &str, dialect: Dialect) -> bool {
-    let words = ["sub_group", "event_t"];
-    dialect == Dialect::OpenCl && words.iter().any(|word| source.contains(word))
+    let words: &[&str] = match dialect {
+        Dialect::OpenCl => &["sub_group", "event_t"],
+        Dialect::Cuda => &["__cvta_"],
+        _ => &[],
+    };
+    words.iter().any(|word| source.contains(word))
 }
 
 /// The macros that stand for functions of the language, if the text may use them.
@@ -127,7 +133,11 @@ fn macros_of_language(source: &str, dialect: Dialect) -> HashMap<String, Macro> 
     if !uses_macros_of_language(source, dialect) {
         return HashMap::new();
     }
-    MACROS.iter().map(|text| of_text(text)).collect()
+    let all = match dialect {
+        Dialect::Cuda => CUDA_MACROS,
+        _ => MACROS,
+    };
+    all.iter().map(|text| of_text(text)).collect()
 }
 
 /// The name and the macro of a text `NAME replacement` or `NAME(parameters) replacement`.
@@ -292,7 +302,11 @@ fn preprocessed(
         && !uses_macros_of_language(source, dialect)
     {
         let missing = Vec::new();
-        let text = packs::written_out(text);
+        let text = packs::written_out(with_classes(text, dialect));
+        let text = match whole_file && dialect == Dialect::Cuda {
+            true => lambda_arguments::written_out(text),
+            false => text,
+        };
         return Preprocessed { text, missing };
     }
     let words = words(source);
@@ -311,8 +325,12 @@ fn preprocessed(
         missing: Vec::new(),
     };
     p.run();
+    let text = packs::written_out(with_classes(p.out, dialect));
     Preprocessed {
-        text: packs::written_out(p.out),
+        text: match whole_file && dialect == Dialect::Cuda {
+            true => lambda_arguments::written_out(text),
+            false => text,
+        },
         missing: p.missing,
     }
 }

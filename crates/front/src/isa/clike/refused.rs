@@ -156,15 +156,11 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         "write the member that is meant, as in `blockDim.x`",
     ),
     (
-        &[
-            "cudaTextureObject_t",
-            "cudaSurfaceObject_t",
-            "texture",
-            "surface",
-        ],
+        &["cudaSurfaceObject_t", "texture", "surface"],
         CUDA,
-        "textures and surfaces are",
-        "see the proxies of PTX: `tld`, `suld`",
+        "surfaces and texture references are",
+        "fetch from a texture object, `cudaTextureObject_t`; for surfaces, compile the file: \
+         `--with nvcc`",
     ),
     (
         &[

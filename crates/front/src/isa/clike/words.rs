@@ -31,6 +31,8 @@ const TYPES: &[(&str, Ty, [bool; 3])] = &[
     ("bool", BYTE, [true; 3]),
     ("_Bool", BYTE, [true, true, false]),
     ("size_t", uint(64), [true; 3]),
+    ("cudaTextureObject_t", uint(64), [false, false, true]),
+    ("CUtexObject", uint(64), [false, false, true]),
     ("int8_t", int(8), [true, false, true]),
     ("uint8_t", uint(8), [true, false, true]),
     ("int16_t", int(16), [true, false, true]),

@@ -4,6 +4,7 @@
 //! - PTX ISA 9.4, *multimem.ld_reduce, multimem.st, multimem.red*: default orders and scopes;
 //!   Memory Consistency Model, *Multimem Addresses*: an operation is a vector of scalar operations,
 //!   one for each location.
+//! - PTX ISA 9.4, *multimem.red.async*: a release for each location, without an mbarrier object.
 //!
 //! # Where we differ
 //! - Results of floating-point reductions are unknown values; types of 8 bits are not supported.
@@ -11,7 +12,8 @@
 //!   many elements for each device as the instruction's vector, and its elements have the addresses
 //!   of the single devices.
 
-use super::atomics::{HALF, numbers};
+use super::atomics::{HALF, numbers, updated_by};
+use super::copies::AsyncAccess;
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::memory::{LOAD_SEM, STORE_SEM, access};
 use super::needs::Need;
@@ -22,6 +24,10 @@ use program::{Access, BinOp, Expr, Op, Proxy, Scope, Tag, Tags, Ty, Update};
 const RED_SEM: QualGroup = QualGroup {
     kind: QualKind::Sem,
     words: &["relaxed", "release"],
+};
+const RELEASE: QualGroup = QualGroup {
+    kind: QualKind::Sem,
+    words: &["release"],
 };
 const GLOBAL: QualGroup = QualGroup {
     kind: QualKind::Space,
@@ -74,6 +80,26 @@ pub(super) const ROWS: &[InstrRow] = &[
     )
     .needs(&[Need::always((8, 1), 90)])
     .keyed(&["red"]),
+    InstrRow::new(
+        "multimem",
+        "`multimem.st.async.release.gpu|.sys{.global}.type [a], b`",
+        "begins a store on every device, each a release",
+        &[RELEASE, SCOPES, GLOBAL, NUMBERS],
+        &[OperandRole::Addr, OperandRole::Val],
+        begin_stores,
+    )
+    .needs(&[Need::always((9, 3), 90)])
+    .keyed(&["st", "async"]),
+    InstrRow::new(
+        "multimem",
+        "`multimem.red.async.release.gpu|.sys{.global}.add.type [a], b`",
+        "begins a reduction on every device, each a release",
+        &[RELEASE, SCOPES, GLOBAL, OPS, NUMBERS],
+        &[OperandRole::Addr, OperandRole::Val],
+        begin_reductions,
+    )
+    .needs(&[Need::always((9, 3), 90)])
+    .keyed(&["red", "async"]),
 ];
 
 /// The addresses of the location on every device.
@@ -156,7 +182,6 @@ fn has_vectors(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<i64> {
     None
 }
 
-/// The type of the numbers in a value.
 /// The access of one half of a reduction.
 fn half(c: &PtxInstr, order: Tag, scope: Option<Scope>) -> Access {
     Access {
@@ -166,6 +191,7 @@ fn half(c: &PtxInstr, order: Tag, scope: Option<Scope>) -> Access {
     }
 }
 
+/// The type of the numbers in a value.
 fn number(c: &PtxInstr) -> Ty {
     if c.quals.packed() > 1 { HALF } else { c.ty }
 }
@@ -316,4 +342,56 @@ fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
             })
             .collect(),
     );
+}
+
+/// The access of an asynchronous release. Nothing but the end of the kernel waits for it.
+fn release(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<AsyncAccess> {
+    let scope = c.quals.scope();
+    let is_release = c.quals.get(QualKind::Sem) == Some("release");
+    if !is_release || !matches!(scope, Some(Scope::Gpu | Scope::Sys)) {
+        let message = "an asynchronous operation on a multimem address is a release";
+        e.error("conflicting-qualifiers", c.opcode.clone(), message, |d| {
+            d.label("expected `.release.gpu` or `.release.sys`")
+        });
+        return None;
+    }
+    Some(AsyncAccess {
+        strong: scope,
+        ..AsyncAccess::weak(Tag::Generic)
+    })
+}
+
+fn begin_stores(e: &mut Emit<'_, '_>, c: &PtxInstr) {
+    let (Some(how), Some(all)) = (release(e, c), replicas(e, c, 0)) else {
+        return;
+    };
+    let value = e.fit(c.expr(1), c.ty);
+    let stores = all.into_iter().map(|addr| Op::Store {
+        addr,
+        value: value.clone(),
+        access: how.target(Tag::Release, c.ty),
+    });
+    e.push_elements(stores.collect());
+}
+
+fn begin_reductions(e: &mut Emit<'_, '_>, c: &PtxInstr) {
+    let (Some(how), Some(all)) = (release(e, c), replicas(e, c, 0)) else {
+        return;
+    };
+    if c.quals.get(QualKind::Op) != Some("add") {
+        return e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "a reduction that releases adds",
+            |d| d.label(format!("expected the form {}", c.row.syntax)),
+        );
+    }
+    let operand = e.fit(c.expr(1), c.ty);
+    let Some(update) = updated_by(e, c, operand) else {
+        return;
+    };
+    let reductions = all
+        .into_iter()
+        .map(|addr| how.reduction(Tag::Release, c.ty, addr, update.clone()));
+    e.push_elements(reductions.collect());
 }

@@ -25,6 +25,11 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
         "non-coherent loads, which the PTX memory model does not cover",
         &["ldu"],
     ),
+    (
+        "operations of the fabric proxy, of which no clause of causality order speaks (PTX ISA, \
+         Causality Order)",
+        &["fabric"],
+    ),
     ("performance events", &["pmevent"]),
     ("stack allocation", &["alloca", "stacksave", "stackrestore"]),
     ("floating-point operations", &["testp"]),
@@ -89,7 +94,10 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
         &["param", "param::entry"],
     ),
     ("the parameter space", &["param::func"]),
-    ("unified loads", &["unified"]),
+    (
+        "it stands behind the address: `ld.global.u32 d, [a].unified`",
+        &["unified"],
+    ),
     (
         "tensor copies and reductions other than those of a range",
         &["tensor", "tile", "im2col"],
@@ -108,6 +116,10 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
         &["base", "level", "grad", "cube", "acube", "2dms", "a2dms"],
     ),
     ("formatted accesses to surfaces", &["p"]),
+    (
+        "bulk copies to multimem addresses, which have one element for each device here",
+        &["cp"],
+    ),
     ("multimem addresses", &["multimem"]),
 ];
 

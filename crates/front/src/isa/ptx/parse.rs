@@ -453,6 +453,12 @@ impl PtxParser<'_> {
                 if !self.eat(']') {
                     return self.fail("`]`");
                 }
+                // The address is one of a variable that hosts and devices name alike.
+                if self.tokens.peek() == PtxToken::Word
+                    && self.str(&self.tokens.range()) == ".unified"
+                {
+                    self.tokens.advance();
+                }
                 Ok(OperandKind::Name(name))
             }
             PtxToken::Punct('!') => {

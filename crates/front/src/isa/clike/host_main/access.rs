@@ -543,6 +543,34 @@ impl Machine<'_> {
         }
     }
 
+    /// Whether memory of the heap that has no type yet holds streams, events or addresses.
+    fn holds_objects(&self, pointer: &Pointer, of: &HostType) -> bool {
+        let objects = matches!(of.base, HostBase::Stream | HostBase::Event) && of.pointers == 1;
+        let addresses = of.pointers == 2 && !matches!(of.base, HostBase::Void);
+        let fresh = pointer.memory.is_some_and(|memory| {
+            let object = &self.state.memory[memory];
+            object.allocation == AllocatedBy::Heap && !object.element.said && object.bytes > 0
+        });
+        (objects || addresses) && fresh && pointer.offset == 0
+    }
+
+    /// `(cudaStream_t *)malloc(n * sizeof(cudaStream_t))`: variables in place of memory.
+    fn objects_on_heap(&mut self, pointer: &Pointer, of: &HostType) -> HostValue {
+        let Some(memory) = pointer.memory else {
+            return HostValue::Unset;
+        };
+        let count = std::mem::take(&mut self.state.memory[memory].bytes) / 8;
+        let of = HostType {
+            pointers: of.pointers - 1,
+            ..of.clone()
+        };
+        let first = self.state.cells.len();
+        for _ in 0..count {
+            self.cell(HostValue::Unset, of.clone());
+        }
+        HostValue::Cell(first)
+    }
+
     fn pointer_to(&mut self, value: HostValue, of: &HostType, element: ElementType) -> HostValue {
         // The type behind the pointer is numbers only with one `*`.
         let element = if of.pointers == 1 { element } else { BYTE };
@@ -554,6 +582,9 @@ impl Machine<'_> {
             },
             HostValue::Cells(first, _) => return HostValue::Cell(first),
             HostValue::Int(0, _) => return null(element),
+            HostValue::Pointer(pointer) if self.holds_objects(&pointer, of) => {
+                return self.objects_on_heap(&pointer, of);
+            }
             HostValue::Pointer(pointer) => pointer,
             other => return other,
         };

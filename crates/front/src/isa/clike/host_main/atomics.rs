@@ -1,4 +1,5 @@
-//! Atomic objects in host code: `cuda::atomic<T, scope>` and `cuda::atomic_ref<T, scope>`.
+//! Atomic objects in host code: `cuda::atomic<T, scope>`, `cuda::atomic_ref<T, scope>`, and those
+//! of `std`, whose scope is the system.
 //!
 //! # Invariants
 //! - What the host writes before the first command is the initial value. Any other access stays
@@ -10,10 +11,10 @@
 
 use std::ops::Range;
 
-use super::machine::Machine;
+use super::machine::{Machine, element_of};
 use super::parser::Read;
-use super::tree::{HostBase, HostExpr, HostType};
-use super::values::{AtomicObject, HostPlace, HostValue, Pointer};
+use super::tree::{HostBase, HostDeclared, HostExpr, HostExprKind, HostType};
+use super::values::{AllocatedBy, AtomicObject, HostPlace, HostValue, Pointer};
 
 /// The operations that give a value, with the number of their operands without orders.
 const GIVE: [(&str, usize); 7] = [
@@ -55,6 +56,68 @@ impl Machine<'_> {
         }))
     }
 
+    /// `std::atomic<int> flag{0}`
+    pub(super) fn declare_atomic(&mut self, declared: &HostDeclared) -> Read<()> {
+        let value = match declared.value.as_ref().map(|tree| (tree, &tree.kind)) {
+            Some((_, HostExprKind::Braces(all) | HostExprKind::Construct(_, all))) => {
+                match all.first() {
+                    Some(first) => self.value(first)?,
+                    None => HostValue::Int(0, program::Ty::S32),
+                }
+            }
+            Some((tree, _)) => self.value(tree)?,
+            None => HostValue::Int(0, program::Ty::S32),
+        };
+        let HostBase::Atomic(ty, ..) = declared.of.base else {
+            return Ok(());
+        };
+        let element = element_of(&declared.of.base);
+        let memory = self.allocate_of(
+            &declared.name,
+            &declared.range,
+            &declared.of.base,
+            element.bytes(),
+            AllocatedBy::Variable,
+        );
+        self.state.memory[memory].escapes = !self.state.threads.is_empty();
+        let object = AtomicObject {
+            memory,
+            offset: 0,
+            ty,
+            reference: None,
+        };
+        self.atomic_initial(&object, 0, &value);
+        self.bind(&declared.name, HostPlace::Memory(memory, 0, element));
+        Ok(())
+    }
+
+    /// `++n`, `n += 2`: a read-modify-write. Returns the old value; `None`: it is no atomic object.
+    pub(super) fn atomic_update(
+        &mut self,
+        op: &str,
+        target: &HostExpr,
+        value: &HostExpr,
+        range: &Range<usize>,
+    ) -> Read<Option<HostValue>> {
+        let method = match op {
+            "+" => "fetch_add",
+            "-" => "fetch_sub",
+            "&" => "fetch_and",
+            "|" => "fetch_or",
+            "^" => "fetch_xor",
+            _ => return Ok(None),
+        };
+        let object = match target.kind {
+            HostExprKind::Name(_) => self.atomic_of(target)?,
+            _ => None,
+        };
+        let Some(object) = object else {
+            return Ok(None);
+        };
+        let value = std::slice::from_ref(value);
+        self.atomic_method(&object, method, value, range).map(Some)
+    }
+
     /// `cuda::atomic_ref<int, cuda::thread_scope_system> r(*p)`
     pub(super) fn atomic_reference(
         &mut self,
@@ -90,6 +153,10 @@ impl Machine<'_> {
         range: &Range<usize>,
     ) -> Read<HostValue> {
         let cell = self.atomic_cell(object, range)?;
+        // Nothing waits for it: a loop with a load is what waits.
+        if method.starts_with("notify_") {
+            return Ok(HostValue::Unset);
+        }
         let given = GIVE.iter().find(|row| row.0 == method).map(|row| row.1);
         let Some(operands) = given.or((method == "store").then_some(1)) else {
             return self.wrong(

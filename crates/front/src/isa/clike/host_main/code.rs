@@ -236,6 +236,23 @@ impl<'a> HostCode<'a> {
             .flat_map(|item| &item.names)
     }
 
+    /// The names of variables in functions of the device. Memory with such a name would hide them.
+    pub(super) fn device_locals(&self) -> HashSet<String> {
+        let of_device = |item: &&Item| {
+            let text = &self.text.as_str()[item.range.clone()];
+            let head = text.split('{').next().unwrap_or("");
+            item.kernel.is_some() || item.is_function && head.contains("__device__")
+        };
+        let mut found = HashSet::new();
+        for item in self.items.iter().filter(of_device) {
+            let text = &self.text.as_str()[item.range.clone()];
+            let body = text.find('{').map_or("", |at| &text[at..]);
+            let all: Vec<&str> = words(body).into_iter().map(|w| &body[w.0]).collect();
+            locals(&all, &mut found);
+        }
+        found
+    }
+
     /// Variables of the device, by name.
     pub(super) fn is_of_device(&self, name: &str) -> bool {
         self.device_names().any(|own| own == name)
@@ -255,6 +272,45 @@ impl<'a> HostCode<'a> {
     pub(super) fn line(&self, range: &Range<usize>) -> usize {
         let at = self.text.span(range.clone()).start as usize;
         self.file.line_column(at).0
+    }
+}
+
+/// Words that no type ends with.
+const NO_TYPES: [&str; 6] = ["return", "else", "goto", "case", "new", "delete"];
+
+/// Adds the names of the variables that code declares, as far as its words show.
+fn locals(all: &[&str], found: &mut HashSet<String>) {
+    fn is_name(word: &str) -> bool {
+        word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    }
+    let word = |at: usize| all.get(at).copied().unwrap_or("");
+    let ends = |at: usize| matches!(word(at), "=" | ";" | "," | "[" | "{");
+    let begins = |at: usize| matches!(word(at), ";" | "{" | "}" | "(" | ")" | "const" | "unsigned");
+    for at in 2..all.len() {
+        let typed = is_name(word(at - 1)) && !NO_TYPES.contains(&word(at - 1));
+        let pointer = matches!(word(at - 1), "*" | "&")
+            && is_name(word(at - 2))
+            && at.checked_sub(3).is_some_and(begins);
+        if !is_name(word(at)) || !ends(at + 1) || !(typed || pointer) {
+            continue;
+        }
+        found.insert(word(at).to_owned());
+        // `int a = 1, *b;`
+        let (mut open, mut next) = (0, at + 1);
+        while next < all.len() && (open > 0 || !matches!(word(next), ";" | ")")) {
+            match word(next) {
+                "(" | "[" | "{" => open += 1,
+                ")" | "]" | "}" => open -= 1,
+                "," if open == 0 => {
+                    let name = next + 1 + usize::from(word(next + 1) == "*");
+                    if is_name(word(name)) && (ends(name + 1) || word(name + 1) == ";") {
+                        found.insert(word(name).to_owned());
+                    }
+                }
+                _ => {}
+            }
+            next += 1;
+        }
     }
 }
 

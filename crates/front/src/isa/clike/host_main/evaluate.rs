@@ -11,7 +11,7 @@ use super::values::{ElementType, HostLambda, HostPlace, HostValue, Pointer, Stre
 use program::{Dialect, Ty};
 
 /// Names of numbers in the headers of the runtime and of C.
-const CONSTANTS: [(&str, i64); 37] = [
+const CONSTANTS: [(&str, i64); 38] = [
     ("RAND_MAX", 0x7fff_ffff),
     ("true", 1),
     ("false", 0),
@@ -45,6 +45,8 @@ const CONSTANTS: [(&str, i64); 37] = [
     ("cudaStreamCaptureModeRelaxed", 2),
     ("EXIT_SUCCESS", 0),
     ("EXIT_FAILURE", 1),
+    // Of the headers of NVIDIA's samples.
+    ("EXIT_WAIVED", 2),
     ("cudaCpuDeviceId", -1),
     ("cudaLaunchAttributeClusterDimension", 4),
     ("cudaLaunchAttributeCooperative", 2),
@@ -76,9 +78,19 @@ impl Machine<'_> {
             }
             HostExprKind::Assign(op, target, value) => self.assign(*op, target, value, range),
             HostExprKind::Step(target, up, prefix) => {
+                let op = if *up { "+" } else { "-" };
+                let one = HostExpr {
+                    kind: HostExprKind::Int(1, Ty::S32),
+                    range: range.clone(),
+                };
+                if let Some(old) = self.atomic_update(op, target, &one, range)? {
+                    return match prefix {
+                        true => self.binary(op, old, HostValue::Int(1, Ty::S32), range),
+                        false => Ok(old),
+                    };
+                }
                 let place = self.place(target)?;
                 let old = self.load(&place, range)?;
-                let op = if *up { "+" } else { "-" };
                 let new = self.binary(op, old.clone(), HostValue::Int(1, Ty::S32), range)?;
                 self.store(&place, new.clone(), range)?;
                 Ok(if *prefix { new } else { old })
@@ -300,6 +312,11 @@ impl Machine<'_> {
         value: &HostExpr,
         range: &Range<usize>,
     ) -> Read<HostValue> {
+        if let Some(op) = op
+            && let Some(old) = self.atomic_update(op, target, value, range)?
+        {
+            return Ok(old);
+        }
         let place = self.place(target)?;
         if let (HostExprKind::Braces(all), None) = (&value.kind, op)
             && self.stores_list(&place, all, range)?

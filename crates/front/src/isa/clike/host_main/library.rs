@@ -97,6 +97,10 @@ impl Machine<'_> {
             ("strcmp", [HostValue::Text(a), HostValue::Text(b)]) => {
                 Ok(HostValue::Int(a.cmp(b) as i64, Ty::S32))
             }
+            ("strcmp" | "strcasecmp" | "strncmp" | "strlen" | "uname", _) => {
+                self.forget_results(&values);
+                Ok(HostValue::Unknown)
+            }
             ("min" | "max", [a, b]) => {
                 let less = self.binary("<", b.clone(), a.clone(), range)?;
                 Ok(match (self.truth(&less), bare == "min") {
@@ -108,7 +112,8 @@ impl Machine<'_> {
             ("move" | "ref" | "cref", [value]) => Ok(value.clone()),
             ("abs", [HostValue::Int(n, ty)]) => Ok(HostValue::Int(n.wrapping_abs(), *ty)),
             (
-                "abs" | "fabs" | "fabsf" | "sqrt" | "sqrtf" | "ceil" | "floor" | "exp" | "log",
+                "abs" | "fabs" | "fabsf" | "sqrt" | "sqrtf" | "ceil" | "ceilf" | "floor" | "floorf"
+                | "rint" | "round" | "exp" | "log" | "log2",
                 [a],
             ) => Ok(mathematics(bare, a)),
             ("sin" | "cos" | "pow" | "powf" | "sinf" | "cosf" | "expf", _) => {
@@ -201,7 +206,8 @@ impl Machine<'_> {
         {
             self.alive(*memory, range)?;
             let object = &self.state.memory[*memory];
-            if object.allocation != AllocatedBy::Heap || *offset != 0 {
+            let heap = [AllocatedBy::Heap, AllocatedBy::Registered];
+            if !heap.contains(&object.allocation) || *offset != 0 {
                 return self.wrong_free(*memory, range, "`malloc` or `new`");
             }
             self.free_on_host(*memory, range);
@@ -520,8 +526,10 @@ fn mathematics(name: &str, value: &HostValue) -> HostValue {
         _ => return HostValue::Unknown,
     };
     let result = match name {
-        "ceil" => number.ceil(),
-        "floor" => number.floor(),
+        "ceil" | "ceilf" => number.ceil(),
+        "floor" | "floorf" => number.floor(),
+        "rint" => number.round_ties_even(),
+        "round" => number.round(),
         "abs" | "fabs" | "fabsf" => number.abs(),
         "sqrt" | "sqrtf" => number.sqrt(),
         _ => return HostValue::Unknown,

@@ -63,9 +63,9 @@ const DEEPEST: usize = 64;
 
 impl<'a> Machine<'a> {
     pub(super) fn new(code: &'a HostCode<'a>, plan: Vec<bool>) -> Machine<'a> {
-        let taken = code.device_names().map(|name| (name.clone(), 1));
+        let taken = code.device_names().cloned().chain(code.device_locals());
         let state = ProgramState {
-            names: taken.collect(),
+            names: taken.map(|name| (name, 1)).collect(),
             ..ProgramState::default()
         };
         Machine {
@@ -479,6 +479,10 @@ impl<'a> Machine<'a> {
     pub(super) fn declare(&mut self, declared: &HostDeclared) -> Read<()> {
         if !declared.arrays.is_empty() {
             return self.declare_array(declared);
+        }
+        let of = &declared.of;
+        if matches!(of.base, HostBase::Atomic(_, false, _)) && of.pointers == 0 && !of.reference {
+            return self.declare_atomic(declared);
         }
         let value = match &declared.value {
             None => self.initial(declared)?,

@@ -627,6 +627,9 @@ impl<'a> HostParser<'a> {
             } else if PARTS.contains(&word) && base.is_none() {
                 parts.push(word);
                 self.next();
+            } else if word == "double" && parts == ["long"] {
+                parts.clear();
+                base = Some(self.base()?);
             } else if base.is_none() && parts.is_empty() && !word.is_empty() {
                 base = Some(self.base()?);
             } else {
@@ -772,7 +775,9 @@ impl<'a> HostParser<'a> {
 
     /// Whether a type in parentheses begins behind the next token, as in a cast.
     pub(super) fn is_cast(&self) -> bool {
-        self.sign(0) == "(" && self.is_type_at(1)
+        // `(float(i) + 1)` begins with a conversion, `(int (*)(int))f` is a cast.
+        let converts = self.sign(2) == "(" && self.sign(3) != "*";
+        self.sign(0) == "(" && self.is_type_at(1) && !converts
     }
 
     /// Whether the next word is a type that is called like a function, as `dim3(2, 2)`.
@@ -788,7 +793,8 @@ impl<'a> HostParser<'a> {
             word,
             "std::vector" | "std::array" | "std::thread" | "std::jthread"
         ) || word.ends_with("::atomic_ref");
-        (typed && matches!(self.sign(1), "(" | "{")) || template
+        let of_time = word.starts_with("std::chrono::") && self.sign(1) == "<";
+        (typed && matches!(self.sign(1), "(" | "{")) || template || of_time
     }
 }
 

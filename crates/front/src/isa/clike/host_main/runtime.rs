@@ -15,7 +15,7 @@ use super::values::{
 use program::{Dialect, Ty};
 
 /// Calls without an effect that a model could see.
-const SILENT: [&str; 17] = [
+const SILENT: [&str; 32] = [
     "cudaGetLastError",
     "cudaPeekAtLastError",
     "cudaSetDeviceFlags",
@@ -33,6 +33,21 @@ const SILENT: [&str; 17] = [
     "cudaDeviceGetStreamPriorityRange",
     "cudaMemGetInfo",
     "cudaDriverGetVersion",
+    "cudaRuntimeGetVersion",
+    "cudaDeviceGetDefaultMemPool",
+    "cudaDeviceGetMemPool",
+    "cudaDeviceSetMemPool",
+    "cudaMemPoolCreate",
+    "cudaMemPoolDestroy",
+    "cudaMemPoolSetAttribute",
+    "cudaMemPoolGetAttribute",
+    "cudaMemPoolSetAccess",
+    "cudaMemPoolTrimTo",
+    "cudaMallocArray",
+    "cudaMalloc3DArray",
+    "cudaFreeArray",
+    "cudaCreateChannelDesc",
+    "cudaDestroyTextureObject",
 ];
 
 /// The kinds of copies, by number.
@@ -88,6 +103,9 @@ impl Machine<'_> {
         if SILENT.contains(&name) {
             self.forget_results(&values);
             return Ok(SUCCESS);
+        }
+        if name == "cudaCreateTextureObject" {
+            return self.answer(&call, HostValue::Int(1, Ty::U64));
         }
         if name.starts_with("cudaMalloc") || name == "cudaHostAlloc" {
             return self.allocation(&call);
@@ -199,7 +217,7 @@ impl Machine<'_> {
     fn allocation(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
         let allocation = match call.name {
             "cudaMalloc" | "cudaMallocPitch" => AllocatedBy::Device,
-            "cudaMallocAsync" => AllocatedBy::DeviceAsync,
+            "cudaMallocAsync" | "cudaMallocFromPoolAsync" => AllocatedBy::DeviceAsync,
             "cudaMallocManaged" => AllocatedBy::Managed,
             "cudaMallocHost" | "cudaHostAlloc" => AllocatedBy::Pinned,
             _ => return self.refused(call),
@@ -219,7 +237,9 @@ impl Machine<'_> {
             element,
         });
         if allocation == AllocatedBy::DeviceAsync {
-            let stream = self.operand(call, 2)?;
+            // `cudaMallocFromPoolAsync` has the pool before the stream.
+            let last = if call.name == "cudaMallocAsync" { 2 } else { 3 };
+            let stream = self.operand(call, last)?;
             let stream = self.stream_text(&stream, call)?;
             let name = self.state.memory[memory].name.clone();
             self.state.begun = true;
@@ -477,16 +497,8 @@ impl Machine<'_> {
                 let value = HostValue::Int(i64::from(call.name == "cudaGetDeviceCount"), Ty::S32);
                 self.answer(call, value)
             }
-            "cudaHostRegister" | "cudaHostUnregister" => {
-                if let HostValue::Pointer(Pointer {
-                    memory: Some(memory),
-                    ..
-                }) = self.operand(call, 0)?
-                {
-                    self.state.memory[memory].allocation = AllocatedBy::Pinned;
-                }
-                Ok(SUCCESS)
-            }
+            "cudaHostRegister" => self.register_memory(call),
+            "cudaHostUnregister" => Ok(SUCCESS),
             "cudaHostGetDevicePointer" | "cudaGetSymbolAddress" => {
                 let (cell, value) = (self.variable_at(call, 0)?, self.operand(call, 1)?);
                 self.state.cells[cell].value = value;
@@ -498,6 +510,18 @@ impl Machine<'_> {
             "cudaLaunchKernelEx" => self.launch_with_attributes(call),
             _ => self.refused(call),
         }
+    }
+
+    /// `cudaHostRegister(p, bytes, flags)`: pins memory, and kernels can access it.
+    fn register_memory(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        if let HostValue::Pointer(Pointer {
+            memory: Some(memory),
+            ..
+        }) = self.operand(call, 0)?
+        {
+            self.state.memory[memory].allocation = AllocatedBy::Registered;
+        }
+        Ok(SUCCESS)
     }
 
     /// Writes the answer of a call to its first operand.

@@ -343,7 +343,7 @@ impl Machine<'_> {
         self.state.memory[to].shadow[cells].fill(None);
         self.state.memory[to].escapes = true;
         // The host waits for a fill of pinned memory.
-        if call.name == "cudaMemset" && self.state.memory[to].allocation == AllocatedBy::Pinned {
+        if call.name == "cudaMemset" && self.state.memory[to].allocation.kind() == "mapped" {
             self.emit_call(format!("cudaStreamSynchronize({stream});"), call.range)?;
         }
         Ok(())
@@ -365,7 +365,7 @@ impl Machine<'_> {
                 "`cudaMalloc` or `cudaMallocManaged`",
             ),
             "cudaFreeHost" => (
-                allocation == AllocatedBy::Pinned,
+                allocation.kind() == "mapped",
                 "`cudaMallocHost` or `cudaHostAlloc`",
             ),
             "cudaFreeAsync" => (allocation.is_device(), "`cudaMallocAsync`"),

@@ -135,6 +135,8 @@ pub(super) enum AllocatedBy {
     SvmFine,
     /// The same with atomics.
     SvmAtomic,
+    /// `malloc` and `cudaHostRegister`
+    Registered,
     /// `malloc`, `new`
     Heap,
     /// A variable, an array or a vector.
@@ -147,7 +149,7 @@ impl AllocatedBy {
         match self {
             AllocatedBy::Device | AllocatedBy::DeviceAsync => "device",
             AllocatedBy::Managed => "managed",
-            AllocatedBy::Pinned => "mapped",
+            AllocatedBy::Pinned | AllocatedBy::Registered => "mapped",
             AllocatedBy::Buffer => "buffer",
             AllocatedBy::SvmCoarse => "svm-coarse",
             AllocatedBy::SvmFine => "svm-fine",
@@ -166,7 +168,8 @@ impl AllocatedBy {
             self,
             AllocatedBy::SvmCoarse | AllocatedBy::SvmFine | AllocatedBy::SvmAtomic
         );
-        svm || matches!(self, AllocatedBy::Managed | AllocatedBy::Pinned)
+        let pinned = matches!(self, AllocatedBy::Pinned | AllocatedBy::Registered);
+        svm || pinned || self == AllocatedBy::Managed
     }
 
     pub(super) fn is_pageable(self) -> bool {

@@ -15,6 +15,7 @@ fn compilers_spelling_and_short_form_mean_the_same() {
         ),
         ("ld.global.ca.s64 %r1, [x]", "ld.weak r1, x\n"),
         ("ld.volatile.global.s64 %r1, [x]", "ld.volatile r1, x\n"),
+        ("ld.global.s64 %r1, [x].unified;", "ld.weak r1, x\n"),
         (
             "ld.mmio.relaxed.sys.s64 %r1, [x]",
             "ld.mmio.relaxed.sys r1, x\n",
