@@ -228,6 +228,13 @@ const TWINS: &[(&str, usize, &str, &str)] = &[
         "race",
         "Asynchronous Concurrent Execution",
     ),
+    ("lambda_kernel", 15, "race", "no barrier between them"),
+    (
+        "stop_token",
+        12,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
     (
         "memory_pool",
         5,

@@ -319,8 +319,18 @@ impl Lowering<'_, '_> {
                 }
             )
         }
+        // A number is an address that the code converted (`__cvta_generic_to_shared`).
+        let has_pointer = given.iter().any(|g| {
+            matches!(
+                g,
+                AsmOperand::Register {
+                    target: Some(_),
+                    ..
+                }
+            )
+        });
         let wrong = match () {
-            () if !converted("shared") => "shared",
+            () if !converted("shared") && has_pointer => "shared",
             () if !converted("local") => "local",
             () if says(".global") && given.iter().any(other) => "global",
             () => return true,

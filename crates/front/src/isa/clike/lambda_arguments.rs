@@ -1,14 +1,19 @@
-//! Writes out kernels that are launched with lambdas: `k<<<1, 32>>>(n, [=] __device__ (int i) { … })`
-//! becomes a launch of a kernel that has the lambda in it, and takes what the lambda captures.
+//! Writes out kernels that are launched with lambdas or function objects.
+//!
+//! `k<<<1, 32>>>(n, [=] __device__ (int i) { … })` becomes a launch of a kernel that has the lambda
+//! in it, with its captured variables as parameters. `k<<<1, 32>>>(n, Add(p))` is treated alike.
 //!
 //! # Invariants
-//! - A kernel is written out if each of its launches has a lambda, and the captured variables have
-//!   declarations that show their types. Any other kernel stays as it is.
-//! - The text of a written kernel points to that of the kernel and of the lambda.
+//! - A kernel is written out if each of its launches has such an argument, and if declarations show
+//!   the types of the variables in it. Any other kernel stays as it is.
+//! - The text of a written kernel points to that of the kernel and of the argument.
 //!
 //! # Sources
 //! - CUDA C++ Programming Guide, *Extended Lambdas*: captures are copies.
 //! - ISO C++, expr.prim.lambda.capture.
+//!
+//! # Where we differ
+//! - A function object is made by each thread from the values that the host has.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -28,7 +33,7 @@ pub(super) fn written_out(text: MappedText) -> MappedText {
         return text;
     }
     let all: Vec<Range<usize>> = words(source).into_iter().map(|w| w.0).collect();
-    let source = Words {
+    let source = LaunchText {
         text: &text,
         all: &all,
     };
@@ -91,20 +96,20 @@ struct LambdaLaunch {
     /// The sizes, with the brackets and the `(` behind them.
     configuration: Range<usize>,
     arguments: Vec<Range<usize>>,
-    /// The number of the parameter, and the lambda.
-    lambdas: Vec<(usize, Range<usize>)>,
+    /// The number of the parameter, and the parts of the lambda or the function object.
+    lambdas: Vec<(usize, Vec<Range<usize>>)>,
     /// The captured variables with their types.
     captures: Vec<(String, String)>,
     /// The `)`.
     end: usize,
 }
 
-struct Words<'a> {
+struct LaunchText<'a> {
     text: &'a MappedText,
     all: &'a [Range<usize>],
 }
 
-impl<'a> Words<'a> {
+impl<'a> LaunchText<'a> {
     fn word(&self, at: usize) -> &'a str {
         let text: &'a MappedText = self.text;
         self.all
@@ -212,12 +217,20 @@ impl<'a> Words<'a> {
         if arguments.len() != kernel.params.len() {
             return None;
         }
-        let of_lambda =
-            |(n, argument): (usize, &Range<usize>)| Some((n, self.lambda(argument, at)?));
-        let lambdas: Vec<_> = arguments.iter().enumerate().filter_map(of_lambda).collect();
+        let mut lambdas = Vec::new();
         let mut captures = Vec::new();
-        for (_, lambda) in &lambdas {
-            self.captures(lambda, at, &mut captures)?;
+        for (n, argument) in arguments.iter().enumerate() {
+            let object = match self.lambda(argument, at) {
+                Some(lambda) => Some(vec![lambda]),
+                None => self.function_object(argument, at),
+            };
+            let Some(parts) = object.filter(|_| self.is_open(kernel, n)) else {
+                continue;
+            };
+            for part in &parts {
+                self.captures(part, at, &mut captures)?;
+            }
+            lambdas.push((n, parts));
         }
         (!lambdas.is_empty()).then_some(LambdaLaunch {
             name: at,
@@ -254,6 +267,39 @@ impl<'a> Words<'a> {
         Some(start..self.behind(at)?)
     }
 
+    /// Whether the type of a kernel's parameter is a parameter of the template.
+    fn is_open(&self, kernel: &TemplateKernel, number: usize) -> bool {
+        let param = &kernel.params[number];
+        let of_template = |i: usize| {
+            let named = |of: &Range<usize>| self.word(of.end - 1) == self.word(i);
+            kernel.template.iter().any(named)
+        };
+        (param.start..param.end - 1)
+            .all(|i| matches!(self.word(i), "const" | "&" | "&&") || of_template(i))
+    }
+
+    /// `Add(p)`, or the name of a variable `Add f(p)`: the class and the values.
+    fn function_object(&self, argument: &Range<usize>, launch: usize) -> Option<Vec<Range<usize>>> {
+        let is_class = |at: usize| {
+            self.is_name(at)
+                && (1..self.all.len()).any(|i| {
+                    self.word(i) == self.word(at)
+                        && matches!(self.word(i - 1), "struct" | "class")
+                        && self.word(i + 1) == "{"
+                })
+        };
+        let values =
+            |open: usize| matches!(self.word(open), "(" | "{").then_some(open..self.behind(open)?);
+        if argument.len() > 1 && is_class(argument.start) {
+            let values = values(argument.start + 1)?;
+            return (values.end == argument.end).then(|| vec![argument.clone()]);
+        }
+        let declared = (1..launch).rev().find(|i| {
+            argument.len() == 1 && self.word(*i) == self.word(argument.start) && is_class(i - 1)
+        })?;
+        Some(vec![declared - 1..declared, values(declared + 1)?])
+    }
+
     /// Adds the variables that a lambda captures; `None`: the type of one is not to be seen.
     fn captures(
         &self,
@@ -261,7 +307,10 @@ impl<'a> Words<'a> {
         launch: usize,
         all: &mut Vec<(String, String)>,
     ) -> Option<()> {
-        let listed = lambda.start..self.behind(lambda.start)?;
+        let listed = match self.word(lambda.start) {
+            "[" => lambda.start..self.behind(lambda.start)?,
+            _ => lambda.start..lambda.start + 1,
+        };
         // `[p = q]` makes a variable of its own.
         let makes = listed
             .clone()
@@ -389,7 +438,9 @@ impl<'a> Words<'a> {
         for (n, lambda) in &launch.lambdas {
             let param = self.word(kernel.params[*n].end - 1);
             out.push_opaque(&format!("auto {param} = "), at);
-            out.push_slice(self.text, self.bytes(lambda));
+            for part in lambda {
+                out.push_slice(self.text, self.bytes(part));
+            }
             out.push_opaque("; ", at);
         }
         out.push_slice(self.text, self.bytes(&kernel.body));
@@ -448,6 +499,21 @@ mod tests {
             assert!(made.contains(part), "{part}\n{made}");
         }
         assert!(!made.contains("template"), "{made}");
+    }
+
+    #[test]
+    fn a_function_object_is_made_in_the_kernel() {
+        let class = "struct Add { int *p; Add(int *p) : p(p) {} };";
+        for main in ["k<<<1, 4>>>(3, Add(d));", "Add g(d); k<<<1, 4>>>(3, g);"] {
+            let code = format!("{class} {KERNEL} int main() {{ int *d; {main} }}");
+            let made = squeezed(&code);
+            for part in [
+                "k ( int n , int * d ) { auto f = Add ( d ) ; f ( n ) ; }",
+                "( 3 , d ) ;",
+            ] {
+                assert!(made.contains(part), "{part}\n{made}");
+            }
+        }
     }
 
     #[test]

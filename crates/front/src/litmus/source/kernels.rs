@@ -174,7 +174,8 @@ fn programs(
     let too_large = followed
         .as_ref()
         .is_err_and(|wrong| wrong.id == "too-large");
-    if let Some(smaller) = Constants::smaller(&file.text).filter(|_| too_large) {
+    let smaller = [Constants::smaller(&file.text), Constants::least(&file.text)];
+    for smaller in smaller.into_iter().flatten().filter(|_| too_large) {
         let text = with_constants(&file, options);
         let mut own = Sink::new(&file);
         let language = language(dialect);

@@ -68,7 +68,16 @@ fn definitions(source: &str) -> Vec<ConstantDefinition> {
             (at + 2, from, to)
         } else if word(at + 1) == "=" && at > 0 && is_integer(word(at - 1)) {
             let from = at + 2;
-            let to = (from..all.len()).find(|i| [";", ","].contains(&word(*i)));
+            let mut open = 0i32;
+            let to = (from..all.len()).find(|i| {
+                open += match word(*i) {
+                    "(" => 1,
+                    ")" => -1,
+                    _ => 0,
+                };
+                // A default argument ends with the parameters.
+                open < 0 || open == 0 && [";", ","].contains(&word(*i))
+            });
             (at, from, to.unwrap_or(all.len()))
         } else {
             continue;
@@ -158,6 +167,14 @@ impl Constants {
                 .map(|value| (value, scaled(value)))
                 .collect(),
         })
+    }
+
+    /// The least constants for a text: each has the same small value.
+    pub fn least(text: &str) -> Option<Constants> {
+        let mut least = Constants::smaller(text)?;
+        let all = least.named.values_mut().chain(least.numbers.values_mut());
+        all.for_each(|value| *value = LEAST);
+        Some(least)
     }
 
     /// A text with these constants. A name that the text does not define becomes a macro, as
@@ -257,6 +274,15 @@ mod tests {
             text.as_str(),
             "#define THREADS 8\nconst int n = 16;\nint few = 8;\nk<<<(n + 3) / 4, 4>>>(THREADS);\n"
         );
+    }
+
+    #[test]
+    fn a_default_argument_is_a_constant() {
+        let text = "static int test(bool b, const int count = 1000000) { return (count); }";
+        let least = Constants::least(text).expect("a large constant");
+        assert_eq!(least.told(), "`count = 4`");
+        let made = least.put_into(&MappedText::verbatim(text, 0));
+        assert!(made.as_str().contains("count = 4)"), "{}", made.as_str());
     }
 
     #[test]

@@ -334,6 +334,11 @@ impl Machine<'_> {
         if let (HostValue::Thread(thread), "join") = (&object, method) {
             return self.join_thread(*thread, range);
         }
+        if let HostValue::Thread(thread) | HostValue::Stop(thread) = &object
+            && let Some(value) = self.stop_call(*thread, method, range)?
+        {
+            return Ok(value);
+        }
         if matches!(method, "push_back" | "emplace_back") {
             let place = self.place(of)?;
             return self.push_back(&place, &object, arguments, range);

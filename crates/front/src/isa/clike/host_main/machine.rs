@@ -385,6 +385,8 @@ impl<'a> Machine<'a> {
         }
         threads.sort_by_key(|thread| thread.0);
         for (thread, range) in threads {
+            // The destructor requests a stop first (ISO C++, thread.jthread.cons).
+            self.stop_call(thread, "request_stop", &range)?;
             self.join_thread(thread, &range)?;
         }
         Ok(())

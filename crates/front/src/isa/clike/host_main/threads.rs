@@ -1,4 +1,4 @@
-//! Host threads: `std::thread` and `std::jthread`.
+//! Host threads: `std::thread` and `std::jthread` with its `std::stop_token`.
 //!
 //! A thread is a thread of the host program that remains. Its start and its end are handed over by
 //! flags, as a release and an acquire: the constructor synchronises with the start, and the end
@@ -47,6 +47,11 @@ impl Machine<'_> {
         let name = self.unique(name);
         let starts = self.flag(&format!("{name}_starts"), range);
         self.flag(&format!("{name}_ends"), range);
+        if takes_token(&function) {
+            let stops = self.flag(&format!("{name}_stops"), range);
+            self.state.stops.insert(number, stops);
+            values.insert(0, HostValue::Stop(number));
+        }
         for object in &mut self.state.memory {
             object.escapes |= !object.allocation.is_device();
         }
@@ -58,6 +63,37 @@ impl Machine<'_> {
             self.share(closure, number);
         }
         Ok(HostValue::Thread(number))
+    }
+
+    /// `st.stop_requested()`, `t.request_stop()` and their like. A request synchronises with the
+    /// question that sees it (ISO C++, thread.stoptoken.intro).
+    pub(super) fn stop_call(
+        &mut self,
+        thread: usize,
+        method: &str,
+        range: &Range<usize>,
+    ) -> Read<Option<HostValue>> {
+        let Some(flag) = self.state.stops.get(&thread).cloned() else {
+            return Ok(None);
+        };
+        let reference = reference(&flag);
+        let call = match method {
+            "stop_requested" => format!("{reference}.load(cuda::memory_order_acquire)"),
+            "request_stop" => format!("{reference}.exchange(1, cuda::memory_order_acq_rel)"),
+            "stop_possible" => return Ok(Some(HostValue::Int(1, Ty::S32))),
+            "get_stop_token" | "get_token" | "get_stop_source" => {
+                return Ok(Some(HostValue::Stop(thread)));
+            }
+            _ => return Ok(None),
+        };
+        let register = self.register();
+        self.emit(format!("int {register} = {call};"), range);
+        let value = HostValue::Register(register, Ty::S32);
+        // The first request is the one that makes it.
+        Ok(Some(match method {
+            "request_stop" => self.binary("==", value, HostValue::Int(0, Ty::S32), range)?,
+            _ => value,
+        }))
     }
 
     fn unfollowed_thread<T>(&mut self, range: &Range<usize>) -> Read<T> {
@@ -174,6 +210,13 @@ impl Machine<'_> {
         self.state.joined.push(number);
         Ok(HostValue::Unset)
     }
+}
+
+/// Whether a function takes the token of its thread first.
+fn takes_token(function: &HostFunction) -> bool {
+    function.params.first().is_some_and(
+        |param| matches!(&param.of.base, HostBase::Other(name) if name.ends_with("stop_token")),
+    )
 }
 
 fn reference(flag: &str) -> String {

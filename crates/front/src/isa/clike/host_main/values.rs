@@ -45,6 +45,8 @@ pub(super) enum HostValue {
     Closure(Rc<HostLambda>),
     /// A host thread.
     Thread(usize),
+    /// The stop state of a host thread.
+    Stop(usize),
     /// A graph, or an instance of one.
     Graph(usize),
     /// A kernel of OpenCL with its arguments.
@@ -385,6 +387,8 @@ pub(super) struct ProgramState {
     pub(super) threads: Vec<(String, Vec<HostLine>)>,
     /// Variables that a running thread captures by reference, with the number of the thread.
     pub(super) shared: Vec<(usize, usize)>,
+    /// The flags by which threads are asked to stop, by the number of the thread.
+    pub(super) stops: BTreeMap<usize, String>,
     /// The threads that were joined.
     pub(super) joined: Vec<usize>,
     /// OpenCL: memory, queues and events that were retained, once for each retain.

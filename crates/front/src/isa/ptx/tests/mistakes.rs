@@ -510,7 +510,7 @@ fn mistakes_have_names() {
         ),
         (
             "multimem.cp.async.bulk.global.shared::cta.bulk_group [gg], [ss], 16",
-            "unknown-instruction",
+            "unsupported-qualifier",
         ),
         ("griddepcontrol.wait 0", "wrong-operands"),
         ("griddepcontrol.launch", "unknown-instruction"),
