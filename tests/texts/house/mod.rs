@@ -133,7 +133,7 @@ fn what_the_book_adds_is_not_there() {
     let page = read("docs/src/extending.md");
     for (name, file, there) in [
         ("\"pmevent\"", "crates/front/src/isa/ptx/outside.rs", true),
-        ("\"suq\"", "crates/front/src/isa/ptx/outside.rs", true),
+        ("\"istypep\"", "crates/front/src/isa/ptx/outside.rs", true),
         (
             "Dialect::Vulkan",
             "crates/front/src/litmus/fronts.rs",
