@@ -409,6 +409,7 @@ fn polling(test: &LitmusTest) -> (LitmusTest, usize) {
                 host.queries.push(HostQuery {
                     thread: call.thread,
                     of,
+                    never: None,
                 });
             }
             None => {

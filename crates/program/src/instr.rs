@@ -224,8 +224,8 @@ pub enum Op<A = Access, M = Mark> {
     /// A kernel thread enqueues a command (OpenCL, `enqueue_kernel`); it separates the accesses
     /// before and after it.
     Enqueue(host::CommandId),
-    /// `dst` = 0 if an event or the work of a stream is complete, else 1. The query defines how an
-    /// answer orders memory.
+    /// `dst` = 0 if an event or the work of a stream is complete, else another of the query's
+    /// answers ([`host::HostQuery::incomplete`]). The query defines how an answer orders memory.
     Status {
         /// Receives the status.
         dst: RegId,

@@ -150,6 +150,8 @@ tags! {
     Local "LOCAL" (Several, Built) "OpenCL: fences of local memory; accesses to it";
     Map "MAP" (Several, Built) "OpenCL: accesses of a command that maps memory to the host";
     Unmap "UNMAP" (Several, Built) "OpenCL: accesses of a command that ends a mapping";
+    Discards "DISCARDS" (Several, Built)
+        "OpenCL: a write of a mapping that discards the contents of what it maps";
     Begins "BEGINS" (Several, Built)
         "host programs: a write that begins the life of the memory that it writes";
     Ends "ENDS" (Several, Built)

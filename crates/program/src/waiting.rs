@@ -162,8 +162,12 @@ impl PausedProgram<'_> {
                     }
                     None
                 }
-                // Events complete eventually.
-                Op::Status { dst, .. } => Some((*dst, 0)),
+                // Other events complete eventually.
+                Op::Status { dst, of } => {
+                    let host = self.program.host.as_deref();
+                    let never = host.and_then(|host| host.query(*of).never);
+                    Some((*dst, never.map_or(0, |never| never.stays)))
+                }
                 _ => None,
             };
             if let Some((dst, value)) = set {

@@ -413,8 +413,8 @@ impl<B: Backend> Machine<'_, B> {
             }
             Act::Enqueue(command) => self.enqueue_child(state, cx, woken, at, command)?,
             Act::Status { dst, of } => {
-                let complete = self.asks(state, cx, at, of);
-                state.threads[at.thread].regs[dst.0 as usize] = i64::from(!complete);
+                let status = self.asks(state, cx, at, of);
+                state.threads[at.thread].regs[dst.0 as usize] = status;
             }
             _ => return Ok(false),
         }

@@ -455,6 +455,7 @@ fn host_code(
                 host.queries.push(HostQuery {
                     thread: t,
                     of: QuerySubject::Event(of),
+                    never: None,
                 });
                 new.push((plain(Op::Status { dst, of: query }, text.clone()), None));
                 new.push((

@@ -25,10 +25,10 @@ use super::brink::{Brink, StatusQuery, Stretch, end_of, host};
 use super::held;
 use super::sure;
 use program::host::{
-    CommandId, HandleKind, HostOp, HostProgram, LaunchGraph, LaunchNode, PartialLaunch, QueryId,
-    QuerySubject as About, Ref,
+    CommandId, HandleKind, HostOp, HostProgram, LaunchGraph, LaunchNode, NeverComplete,
+    PartialLaunch, QueryId, QuerySubject as About, Ref,
 };
-use program::{Expr, Op, Program, ThreadId};
+use program::{Op, Program, ThreadId};
 use verdict::hang::Wait;
 use verdict::{Reason, ThreadEnd};
 
@@ -82,7 +82,11 @@ pub(super) fn cases(
 ) -> Result<Vec<LivenessCase>, Reason> {
     let unset = unset(program);
     let mut polled = program.clone();
-    never_complete(&mut polled, &unset);
+    let submitted = NeverComplete {
+        lowest: 2,
+        stays: 2,
+    };
+    never_complete(&mut polled, unset.iter().map(|a| (a.of, submitted)));
     let mut all = of_polled(&polled, ways, stops)?;
     let polls = held::unset(program, &unset);
     all.iter_mut()
@@ -107,25 +111,34 @@ fn is_unset(host: &HostProgram, q: QueryId) -> bool {
     }
 }
 
-/// The queries of all threads.
+/// The queries of all threads, except those that never return "complete".
 fn queries(program: &Program) -> impl Iterator<Item = StatusQuery> + '_ {
+    let host = host(program);
     program.instrs().filter_map(|(thread, at, i)| match i.op {
-        Op::Status { of, .. } => Some(StatusQuery { thread, at, of }),
+        Op::Status { of, .. } if host.query(of).never.is_none() => {
+            Some(StatusQuery { thread, at, of })
+        }
         _ => None,
     })
 }
 
-/// Makes these queries always return "not complete".
-fn never_complete(program: &mut Program, asked: &[StatusQuery]) {
-    for StatusQuery { thread, at, .. } in asked {
-        let instr = &mut program.threads[usize::from(thread.0)].code[*at];
-        if let Op::Status { dst, .. } = instr.op {
-            instr.op = Op::Assign {
-                dst,
-                value: Expr::Const(1),
-            };
+/// Makes these queries never return "complete".
+fn never_complete(program: &mut Program, asked: impl Iterator<Item = (QueryId, NeverComplete)>) {
+    let host = program.host.as_deref_mut().expect("a host program");
+    asked.for_each(|(of, never)| host.queries[usize::from(of.0)].never = Some(never));
+}
+
+/// The statuses of a query's subject if some points are never reached.
+fn statuses(program: &Program, partial: &PartialLaunch, of: QueryId) -> NeverComplete {
+    let (lowest, stays) = match host(program).query(of).of {
+        About::Event(Ref::Command(c)) if partial.never.contains(&LaunchNode::Start(c)) => {
+            let submitted = !partial.graph.unsubmitted.contains(&c);
+            (2, if submitted { 2 } else { 3 })
         }
-    }
+        About::Event(Ref::Handle(h)) if host(program).handle(h).kind == HandleKind::User => (2, 2),
+        _ => (1, 1),
+    };
+    NeverComplete { lowest, stays }
 }
 
 /// The cases of a program without queries about unset user events.
@@ -393,12 +406,17 @@ impl CaseSearch<'_> {
             .iter()
             .enumerate()
             .filter(|(i, b)| !set.contains(i) && !never.contains(&b.node));
+        let asked = asked(program, &partial.graph, never)?;
         Ok(RemainingProgram {
             runs: program
                 .thread_ids()
                 .map(|t| held::runs(program, never, t))
                 .collect(),
-            asked: asked(program, &partial.graph, never)?,
+            statuses: asked
+                .iter()
+                .map(|a| statuses(program, partial, a.of))
+                .collect(),
+            asked,
             leave: reached.flat_map(|(_, b)| b.behind.clone()).collect(),
         })
     }
@@ -411,7 +429,8 @@ impl CaseSearch<'_> {
     ) -> LivenessCase {
         let brinks: Vec<&Brink> = set.iter().map(|&i| &self.all[i]).collect();
         let mut whole = self.program.clone();
-        never_complete(&mut whole, &kind.asked);
+        let statuses = kind.statuses.iter().copied();
+        never_complete(&mut whole, kind.asked.iter().map(|a| a.of).zip(statuses));
         let mut program = whole.clone();
         for (thread, &runs) in program.threads.iter_mut().zip(&kind.runs) {
             thread.code.truncate(runs);
@@ -444,6 +463,8 @@ struct RemainingProgram {
     /// By thread: the number of its instructions that run.
     runs: Vec<usize>,
     asked: Vec<StatusQuery>,
+    /// By query: its answers.
+    statuses: Vec<NeverComplete>,
     /// The parts that every thread leaves, because a point behind them is reached.
     leave: Vec<Stretch>,
 }

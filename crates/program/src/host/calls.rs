@@ -1,6 +1,8 @@
 //! The calls and queries by which host threads use the runtime, and the lanes, handles and commands
 //! that these name.
 
+use std::ops::RangeInclusive;
+
 use super::rules::RuleSet;
 use crate::ThreadId;
 use diag::Span;
@@ -340,6 +342,18 @@ pub struct HostQuery {
     pub thread: ThreadId,
     /// The subject of the query.
     pub of: QuerySubject,
+    /// Set if the subject is never complete.
+    pub never: Option<NeverComplete>,
+}
+
+/// The statuses of a subject that is never complete. The values are those of OpenCL: 3 is
+/// `CL_QUEUED`, 2 `CL_SUBMITTED`, and 1 `CL_RUNNING`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeverComplete {
+    /// The lowest status that it reaches.
+    pub lowest: i64,
+    /// The highest status in which it may stay forever.
+    pub stays: i64,
 }
 
 /// The subject of a query.
@@ -359,5 +373,17 @@ impl HostQuery {
             QuerySubject::Event(Ref::Command(_)) => false,
             QuerySubject::Lane(_) => true,
         }
+    }
+
+    /// The answers other than 0, "complete". CUDA has one such answer. A user event of OpenCL is
+    /// `CL_SUBMITTED` until it is set; a command is queued, submitted or running.
+    pub fn incomplete(&self, host: &HostProgram) -> RangeInclusive<i64> {
+        let all = match self.of {
+            QuerySubject::Event(Ref::Handle(h)) if host.handle(h).kind == HandleKind::User => 2..=2,
+            QuerySubject::Event(Ref::Command(_)) => 1..=3,
+            _ => 1..=1,
+        };
+        let lowest = self.never.map_or(1, |never| never.lowest);
+        lowest.max(*all.start())..=*all.end()
     }
 }

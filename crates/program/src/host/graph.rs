@@ -244,7 +244,7 @@ impl LaunchGraph {
     }
 
     /// The nodes directly before and after a thread's instruction.
-    pub(super) fn around(&self, operation: (ThreadId, usize)) -> (LaunchNode, LaunchNode) {
+    pub fn around(&self, operation: (ThreadId, usize)) -> (LaunchNode, LaunchNode) {
         let (thread, instr) = operation;
         let points = &self.points[usize::from(thread.0)];
         let after = points

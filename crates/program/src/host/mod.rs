@@ -35,8 +35,8 @@ mod touch;
 
 pub use calls::{
     CallId, ChildStart, CommandId, CommandKind, CommandOrigin, Handle, HandleId, HandleKind,
-    HostCommand, HostOp, HostProgram, HostQuery, Lane, LaneId, LaneKind, LateUse, QueryId,
-    QuerySubject, Ref, RuntimeCall,
+    HostCommand, HostOp, HostProgram, HostQuery, Lane, LaneId, LaneKind, LateUse, NeverComplete,
+    QueryId, QuerySubject, Ref, RuntimeCall,
 };
 pub use graph::{LaunchEdge, LaunchGraph, LaunchNode, Mask};
 pub use lanes::{CallEffect, LaneStates, On, StartCondition};

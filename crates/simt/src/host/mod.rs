@@ -3,8 +3,8 @@
 //!
 //! A command is queued, submitted, running, ended, complete. Its conditions are fixed when it is
 //! enqueued: they follow from the earlier entries of its queue and from its wait list. It starts as
-//! soon as all of them hold. Such transitions happen without a choice: they only permit more steps,
-//! so no outcome depends on their time. An option decides whether a command is submitted at once or
+//! soon as all of them hold. Such transitions happen without a choice: they only permit more steps.
+//! Only the status of a command shows their time, so a query of OpenCL chooses among statuses. An option decides whether a command is submitted at once or
 //! only by a flush.
 //!
 //! Knowledge moves from point to point: from the call to the command, from a complete command to
@@ -144,6 +144,8 @@ pub(super) struct HostProgress<C> {
     depends: BTreeMap<CommandId, CommandId>,
     /// The work-groups of commands that have triggered their dependents.
     triggered: BTreeSet<(CommandId, u32)>,
+    /// The status that the last query of a command in OpenCL gave.
+    reported: BTreeMap<CommandId, i64>,
     /// The knowledge at each point.
     pub(super) known: BTreeMap<KnowledgePoint, C>,
 }
@@ -175,7 +177,7 @@ impl<C: Default> HostProgress<C> {
             &self.calls,
         )
             .hash(hasher);
-        (&self.depends, &self.triggered).hash(hasher);
+        (&self.depends, &self.triggered, &self.reported).hash(hasher);
         self.known.keys().for_each(|point| point.hash(hasher));
     }
 

@@ -13,7 +13,7 @@ use crate::state::MachineState;
 use crate::step::Machine;
 use crate::thread::ThreadStatus;
 use program::host::{
-    CallId, CommandId, CommandKind, CommandOrigin, HostOp, LaneKind, QueryId, Ref,
+    CallId, CommandId, CommandKind, CommandOrigin, HostOp, LaneKind, QueryId, QuerySubject, Ref,
 };
 use program::{Scope, ThreadId};
 
@@ -145,15 +145,15 @@ impl<B: Backend> Machine<'_, B> {
         Ok(())
     }
 
-    /// A thread queries completion. If the answer is yes, in CUDA the thread learns as much as from
-    /// a wait.
+    /// A thread queries completion, and gets the status. If the answer is 0, "complete", in CUDA
+    /// the thread learns as much as from a wait.
     pub(crate) fn asks(
         &self,
         state: &mut MachineState<B>,
         cx: &mut Context<'_>,
         at: At,
         query: QueryId,
-    ) -> bool {
+    ) -> i64 {
         let host = host(self.code);
         let query = host.query(query);
         let waits = state.host.asked(host, query);
@@ -161,7 +161,33 @@ impl<B: Backend> Machine<'_, B> {
         if complete && query.orders(host) {
             self.learn(state, cx.log, at, &waits);
         }
-        complete
+        match query.of {
+            _ if complete => 0,
+            QuerySubject::Event(Ref::Command(c)) => self.status(state, cx, c),
+            _ => *query.incomplete(host).start(),
+        }
+    }
+
+    /// The status of a command that is not complete: 3 for `CL_QUEUED`, 2 for `CL_SUBMITTED`, 1 for
+    /// `CL_RUNNING`. Commands start here as soon as they may. Until a thread of the command steps,
+    /// an implementation may report any earlier state that no query has seen pass.
+    fn status(&self, state: &mut MachineState<B>, cx: &mut Context<'_>, c: CommandId) -> i64 {
+        let running = state.host.stage(c) >= CommandStage::Running;
+        let mut threads = host(self.code).command(c).threads.iter();
+        let steps = threads.any(|t| {
+            let thread = &state.threads[usize::from(t.0)];
+            thread.clock > 0 || thread.is_over()
+        });
+        let ended = state.host.stage(c) >= CommandStage::Ended;
+        let lowest = if running { 1 } else { 2 };
+        let highest = match state.host.reported.get(&c) {
+            _ if ended || (running && steps) => 1,
+            Some(&last) => last,
+            None => 3,
+        };
+        let status = lowest + cx.chooser.choose((highest - lowest + 1) as usize) as i64;
+        state.host.reported.insert(c, status);
+        status
     }
 
     /// A thread triggers the dependents of its command, and publishes the knowledge that earlier

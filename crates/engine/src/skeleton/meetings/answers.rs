@@ -13,15 +13,24 @@
 //! - An answer is a choice under the guard of its query. The choices match an execution in time.
 //!   Work that was seen complete is never incomplete later, and complete work has ended. Views of a
 //!   thread come in the order of the calls.
-//! - Answers of OpenCL order nothing and obey one rule: an event that is complete has ended.
+//! - Answers of OpenCL order no memory. Each one says that a command has or has not been
+//!   submitted, started and completed, and no two of these facts contradict the launch graph.
 //!
 //! # Sources
 //! - See [`program::host::Query`]; CUDA Programming Guide, *Asynchronous Concurrent Execution*:
 //!   work need not start before the host waits or polls, but it starts in the end.
+//! - OpenCL API specification, *Execution Model*: the states of a command follow one another.
+//!
+//! # Where we differ
+//! - Answers of OpenCL in different threads are compared only where calls order the two queries.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolling::unrolled::{QueryAnswer, Unrolling};
-use program::host::{HostProgram, LaunchGraph, QueryId};
+use program::host::{
+    HandleKind, HostProgram, LaunchGraph, LaunchNode, NeverComplete, QueryId, QuerySubject, Ref,
+};
 use program::{Program, ThreadId};
 
 /// An answer in one view of its query.
@@ -37,6 +46,9 @@ struct ViewAnswer {
     complete: Cond,
     /// The condition that it answers "not complete".
     open: Cond,
+    /// The condition that it answers "not started", and "not submitted".
+    waiting: Cond,
+    queued: Cond,
 }
 
 /// Answers in one launch graph, and the operations of all events.
@@ -126,13 +138,16 @@ impl<'a> Answers<'a> {
                 let asked = out.pool.and(answer.guard, taken);
                 let not_open = out.pool.not(answer.open);
                 let complete = out.pool.and(asked, not_open);
-                let open = out.pool.and(asked, answer.open);
+                let [open, waiting, queued] = [answer.open, answer.waiting, answer.queued]
+                    .map(|state| out.pool.and(asked, state));
                 said.push(ViewAnswer {
                     answer: i,
                     view,
                     asked,
                     complete,
                     open,
+                    waiting,
+                    queued,
                 });
             }
         }
@@ -161,7 +176,8 @@ impl<'a> Answers<'a> {
         (0..self.said.len())
             .filter(|&i| {
                 let (query, _) = self.views[self.said[i].view];
-                self.host.query(query).orders(self.host)
+                let query = self.host.query(query);
+                query.never.is_none() && query.orders(self.host)
             })
             .collect()
     }
@@ -308,6 +324,10 @@ impl<'a> Answers<'a> {
         for i in 0..self.said.len() {
             let said = self.said[i];
             let (query, number) = self.views[said.view];
+            if let Some(never) = self.host.query(query).never {
+                all.push(self.stays(said, never));
+                continue;
+            }
             let (threads, ever) = self.way.awaited_by(self.program, query, number);
             let ended = threads
                 .iter()
@@ -336,6 +356,7 @@ impl<'a> Answers<'a> {
             let against = self.out.pool.and(said.open, known);
             all.push(self.out.pool.not(against));
         }
+        self.states(&mut all);
         // A thread queries in the order of its code, and the calls of other threads come in their
         // order.
         for (i, j) in (0..self.said.len()).flat_map(|i| (0..self.said.len()).map(move |j| (i, j))) {
@@ -358,4 +379,115 @@ impl<'a> Answers<'a> {
         );
         all
     }
+
+    /// An answer that repeats without end is a status in which the subject may stay.
+    fn stays(&mut self, said: ViewAnswer, never: NeverComplete) -> Cond {
+        let leaves = match never.stays {
+            1 => said.waiting,
+            2 => said.queued,
+            _ => Cond::FALSE,
+        };
+        let for_ever = self.answers[said.answer].for_ever;
+        let both = self.out.pool.and(for_ever, leaves);
+        self.out.pool.not(both)
+    }
+
+    /// Adds the constraints of answers about events of OpenCL: what one answer says has happened
+    /// before it. No such point comes after another one that a later answer says has not.
+    fn states(&mut self, all: &mut Vec<Cond>) {
+        let said = self.said.clone();
+        let points: Vec<Vec<StatePoint>> = said.iter().map(|s| self.points(*s)).collect();
+        if points.iter().all(Vec::is_empty) {
+            return;
+        }
+        let sites: Vec<(LaunchNode, LaunchNode)> = (self.answers.iter())
+            .map(|a| self.way.around((a.thread, a.instr)))
+            .collect();
+        let after: Vec<BTreeSet<LaunchNode>> = sites
+            .iter()
+            .map(|(_, next)| self.way.never(&[*next]))
+            .collect();
+        // By point: the points behind it.
+        let behind: BTreeMap<LaunchNode, BTreeSet<LaunchNode>> = (points.iter().flatten())
+            .map(|point| (point.node, self.way.never(&[point.node])))
+            .collect();
+        for (i, of_first) in points.iter().enumerate() {
+            let first = self.said[i].answer;
+            // By a single answer: the launch graph may place a point before or after the query.
+            for point in of_first {
+                if after[first].contains(&point.node) {
+                    let no = self.out.pool.not(point.past);
+                    all.push(no);
+                }
+                if behind[&point.node].contains(&sites[first].0) {
+                    let no = self.out.pool.not(point.ahead);
+                    all.push(no);
+                }
+            }
+            for (j, of_second) in points.iter().enumerate() {
+                let second = self.said[j].answer;
+                let own = self.answers[first].thread == self.answers[second].thread;
+                let follows = match own {
+                    true => first <= second,
+                    false => after[first].contains(&sites[second].0),
+                };
+                if !follows {
+                    continue;
+                }
+                self.submission(i, j, all);
+                for (x, y) in of_first
+                    .iter()
+                    .flat_map(|x| of_second.iter().map(move |y| (x, y)))
+                {
+                    if behind[&y.node].contains(&x.node) {
+                        let both = self.out.pool.and(x.past, y.ahead);
+                        all.push(self.out.pool.not(both));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the constraint that a command which was submitted in one answer is not queued in a
+    /// later one. The launch graph has no point for it.
+    fn submission(&mut self, one: usize, other: usize, all: &mut Vec<Cond>) {
+        let [first, second] = [self.said[one], self.said[other]];
+        let of = |said: ViewAnswer| self.host.query(self.views[said.view].0).of;
+        if of(first) == of(second) {
+            let not = self.out.pool.not(first.queued);
+            let past = self.out.pool.and(first.asked, not);
+            let both = self.out.pool.and(past, second.queued);
+            all.push(self.out.pool.not(both));
+        }
+    }
+
+    /// The points about which an answer speaks; none in CUDA.
+    fn points(&mut self, said: ViewAnswer) -> Vec<StatePoint> {
+        let (query, _) = self.views[said.view];
+        let pool = &mut self.out.pool;
+        let mut point = |node: LaunchNode, ahead: Cond| {
+            let not = pool.not(ahead);
+            let past = pool.and(said.asked, not);
+            StatePoint { node, past, ahead }
+        };
+        match self.host.query(query).of {
+            QuerySubject::Event(Ref::Command(c)) => vec![
+                point(LaunchNode::Start(c), said.waiting),
+                point(LaunchNode::Done(c), said.open),
+            ],
+            QuerySubject::Event(Ref::Handle(h)) if self.host.handle(h).kind == HandleKind::User => {
+                vec![point(LaunchNode::User(h), said.open)]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A point in the life of a command or a user event, about which an answer speaks.
+struct StatePoint {
+    node: LaunchNode,
+    /// The condition that the point comes before the query.
+    past: Cond,
+    /// The condition that it comes after the query.
+    ahead: Cond,
 }

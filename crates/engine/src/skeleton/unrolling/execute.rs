@@ -19,6 +19,7 @@ use crate::skeleton::graph::{MAX_EVENTS, MAX_VALUE_DEPTH};
 use crate::skeleton::loops::Position;
 use crate::skeleton::pool::{Cond, TermId};
 use cat::rel::EventId;
+use program::host::QueryId;
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Instr,
     Mark, Op, RegId, Scope, Tag, Tags, ThreadId, Ty, Update,
@@ -188,18 +189,7 @@ impl Unroller<'_> {
             Op::Mark { addr, mark } => self.mark(state, &here, addr.as_ref(), mark),
             Op::Call(_) | Op::Enqueue(_) => Ok(VisibleEffect::NONE),
             Op::Status { dst, of } => {
-                let open = self.out.pool.fresh_choice();
-                self.out.answers.push(QueryAnswer {
-                    query: *of,
-                    thread,
-                    instr: pc,
-                    place: at.clone(),
-                    events: self.out.events.len(),
-                    guard: state.guard,
-                    open,
-                    for_ever: Cond::FALSE,
-                });
-                let value = self.out.pool.truth(open);
+                let value = self.query(state.guard, &here, *of);
                 state.set(*dst, value, Taint::default());
                 Ok(VisibleEffect::NONE)
             }
@@ -214,6 +204,44 @@ impl Unroller<'_> {
             }
             Op::Barrier(b) => self.meet_barrier(state, &here, b),
         }
+    }
+
+    /// Adds an answer of a query, and returns its value.
+    fn query(&mut self, guard: Cond, here: &Here<'_>, of: QueryId) -> TermId {
+        let pool = &mut self.out.pool;
+        let host = self.program.host.as_deref().expect("a host program");
+        let query = host.query(of);
+        let open = match query.never {
+            None => pool.fresh_choice(),
+            Some(_) => Cond::TRUE,
+        };
+        let states = query.incomplete(host);
+        // By status from 1: the condition that the answer is this status or an earlier state.
+        let mut reached = vec![open; *states.start() as usize];
+        let mut value = pool.constant(*states.start());
+        for state in *states.start() + 1..=*states.end() {
+            let choice = pool.fresh_choice();
+            let last = reached[reached.len() - 1];
+            reached.push(pool.and(last, choice));
+            let constant = pool.constant(state);
+            value = pool.ite(reached[reached.len() - 1], constant, value);
+        }
+        reached.resize(3, Cond::FALSE);
+        let zero = pool.constant(0);
+        let value = pool.ite(open, value, zero);
+        self.out.answers.push(QueryAnswer {
+            query: of,
+            thread: here.thread,
+            instr: here.pc,
+            place: here.at.clone(),
+            events: self.out.events.len(),
+            guard,
+            open,
+            waiting: reached[1],
+            queued: reached[2],
+            for_ever: Cond::FALSE,
+        });
+        value
     }
 
     /// Adds the event of a mark.

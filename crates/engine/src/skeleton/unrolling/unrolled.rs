@@ -317,6 +317,10 @@ pub(crate) struct QueryAnswer {
     pub(crate) guard: Cond,
     /// Whether the answer is "not complete": a choice.
     pub(crate) open: Cond,
+    /// Whether the answer says that a command has not started.
+    pub(crate) waiting: Cond,
+    /// Whether the answer says that a command was not submitted.
+    pub(crate) queued: Cond,
     /// The condition that it repeats without end: in an iteration without effect that represents
     /// all further ones, or in a repeated one.
     pub(crate) for_ever: Cond,

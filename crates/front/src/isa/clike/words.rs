@@ -190,6 +190,14 @@ const RESULT_TYPES: &[(&str, Ty)] = &[("cudaError_t", Ty::S32), ("cl_int", Ty::S
 /// The results of CUDA's queries (CUDA runtime API, *Data types used by CUDA Runtime*, cudaError).
 pub(super) const RESULTS: [(&str, i64); 2] = [("cudaSuccess", 0), ("cudaErrorNotReady", 600)];
 
+/// The statuses of commands (OpenCL API specification, clGetEventInfo).
+pub(super) const STATUSES: [(&str, i64); 4] = [
+    ("CL_COMPLETE", 0),
+    ("CL_RUNNING", 1),
+    ("CL_SUBMITTED", 2),
+    ("CL_QUEUED", 3),
+];
+
 /// The limits of integer types (C11, 7.10 and 7.20; OpenCL C, *Integer Macros*).
 pub(super) const LIMITS: [(&str, i64, Ty); 24] = [
     ("CHAR_BIT", 8, Ty::S32),

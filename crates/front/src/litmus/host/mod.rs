@@ -147,7 +147,11 @@ pub(super) fn assemble(
                         dst,
                         of: QueryId(host.queries.len() as u16),
                     };
-                    host.queries.push(HostQuery { thread: id, of });
+                    host.queries.push(HostQuery {
+                        thread: id,
+                        of,
+                        never: None,
+                    });
                 }
                 // An error was reported.
                 None => {}

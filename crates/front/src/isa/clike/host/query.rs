@@ -1,8 +1,10 @@
 //! Lowers CUDA's queries, which are expressions: `while (cudaEventQuery(e) != cudaSuccess) { }`.
+//! Lists the results and statuses that the code of both runtimes may name.
 //!
 //! # Sources
 //! - CUDA runtime API, cudaEventQuery, cudaStreamQuery; *Data types used by CUDA Runtime*,
 //!   cudaError.
+//! - OpenCL API specification, clGetEventInfo: the values of a status.
 
 use std::ops::Range;
 
@@ -10,7 +12,7 @@ use super::calls::{ROWS, is_value};
 use crate::isa::clike::ast::{Arg, Expr as Tree, ExprKind, HostCall};
 use crate::isa::clike::lower::Lowering;
 use crate::isa::clike::types::Value;
-use crate::isa::clike::words::RESULTS;
+use crate::isa::clike::words::{RESULTS, STATUSES};
 use program::dialect::Runtime;
 use program::{Expr, Ty};
 
@@ -53,12 +55,16 @@ impl Lowering<'_, '_> {
         })
     }
 
-    /// The results of calls that this code can name.
+    /// The results and statuses that this code can name.
     pub(in crate::isa::clike) fn results(
         &self,
     ) -> impl Iterator<Item = (&'static str, i64)> + use<> {
-        let here = self.runtime() == Some(Runtime::Cuda) && self.env.host.is_some();
-        RESULTS.into_iter().filter(move |_| here)
+        let results: &[(&str, i64)] = match self.runtime().filter(|_| self.env.host.is_some()) {
+            Some(Runtime::Cuda) => &RESULTS,
+            Some(Runtime::OpenCl) => &STATUSES,
+            None => &[],
+        };
+        results.iter().copied()
     }
 
     /// The value of a result's name.
