@@ -87,6 +87,10 @@ pub(super) enum BitOp {
     TrailingZeros,
     /// The position of the lowest bit that is set, counted from 1.
     FirstOne,
+    /// The position of the lowest or the highest bit that is set, counted from 0; of 0, an unknown
+    /// value.
+    LowestOne,
+    HighestOne,
     Reversed,
 }
 
@@ -504,6 +508,19 @@ pub(super) const ROWS: &[FunctionRow] = &[
         Does::Bits(BitOp::TrailingZeros, None),
         ONE,
     ),
+    row(
+        "__sub_group_lowest",
+        In::OpenCl,
+        Does::Bits(BitOp::LowestOne, None),
+        ONE,
+    ),
+    row(
+        "__sub_group_highest",
+        In::OpenCl,
+        Does::Bits(BitOp::HighestOne, None),
+        ONE,
+    ),
+    integer("__sub_group_bit", Computed::Bit, THREE),
     integer("clamp", Computed::Clamp, THREE),
     integer("rotate", Computed::Rotate, TWO),
     integer("abs_diff", Computed::Distance, TWO),

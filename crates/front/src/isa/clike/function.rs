@@ -688,7 +688,12 @@ impl Lowering<'_, '_> {
             return None;
         }
         let ty = of.unwrap_or(own);
-        let first = value.fit(ty);
+        let mut first = value.fit(ty);
+        let position = matches!(bits, BitOp::LowestOne | BitOp::HighestOne);
+        if position {
+            first = self.kept(Value::of(first, ty)).expr;
+        }
+        let some = Expr::Cmp(CmpOp::Ne, ty, first.clone().into(), Expr::Const(0).into());
         let stages = match bits {
             BitOp::Absolute => {
                 let result = if opencl { unsigned(ty) } else { ty };
@@ -700,8 +705,8 @@ impl Lowering<'_, '_> {
                 return Some(Value::of(Value::of(value, ty).fit(result), result));
             }
             BitOp::Ones => count_ones(),
-            BitOp::LeadingZeros => count_zeros(),
-            BitOp::TrailingZeros => trailing_zeros(),
+            BitOp::LeadingZeros | BitOp::HighestOne => count_zeros(),
+            BitOp::TrailingZeros | BitOp::LowestOne => trailing_zeros(),
             BitOp::FirstOne => first_one(),
             BitOp::Reversed => reverse(ty),
         };
@@ -718,7 +723,14 @@ impl Lowering<'_, '_> {
             _ if opencl => ty,
             _ => Ty::S32,
         };
-        let counted = Value::of(Expr::Reg(dst), word).fit(result);
+        let mut counted = Value::of(Expr::Reg(dst), word).fit(result);
+        if bits == BitOp::HighestOne {
+            let last = Expr::Const(i64::from(ty.bits) - 1);
+            counted = Expr::Bin(BinOp::Sub, result, last.into(), counted.into());
+        }
+        if position {
+            counted = Expr::Select(some.into(), counted.into(), Expr::unknown(result).into());
+        }
         Some(Value::of(counted, result))
     }
 

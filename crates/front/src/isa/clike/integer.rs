@@ -40,6 +40,9 @@ pub(super) enum Computed {
     LowAnd,
     /// The bits of the second operand where the third has ones, else those of the first.
     BitSelect,
+    /// The bit of the first operand with the number of the second; an unknown value if that is not
+    /// less than the third.
+    Bit,
     /// The upper or lower half of two joined words after a shift. The shift is at most 32, or
     /// modulo 32.
     Funnel {
@@ -191,6 +194,11 @@ impl Computed {
             Computed::UpperAnd => bin(Add, ty, &upper(ty, &a, &b), &c),
             Computed::Low => bin(Mul, ty, &low(ty, &a), &low(ty, &b)),
             Computed::LowAnd => bin(Add, ty, &bin(Mul, ty, &low(ty, &a), &low(ty, &b)), &c),
+            Computed::Bit => {
+                let bit = bin(And, ty, &bin(Shr, ty, &a, &b), &n(1));
+                let inside = Expr::Cmp(CmpOp::Lt, ty, b.clone().into(), c.clone().into());
+                Expr::Select(inside.into(), bit.into(), Expr::unknown(ty).into())
+            }
             Computed::BitSelect => {
                 let first = bin(And, ty, &a, &bin(Xor, ty, &c, &n(-1)));
                 bin(Or, ty, &first, &bin(And, ty, &b, &c))

@@ -17,6 +17,8 @@
 //! - The width of a section is a constant.
 //! - A group has at most 64 threads.
 
+use std::ops::Range;
+
 use super::ast::Expr as Tree;
 use super::function::Args;
 use super::lower::Lowering;
@@ -49,6 +51,10 @@ pub(super) enum Handed {
     Elected,
     /// Whether all values are the same.
     Equal,
+    /// The bit of this thread in a set of lanes, which all give.
+    OwnBit,
+    /// The values of its cluster, combined. The width is that of a cluster.
+    Clustered(BinOp),
     /// The values of the threads before this one, combined.
     Before(BinOp),
     /// The same, including its own value.
@@ -222,6 +228,30 @@ impl Lowering<'_, '_> {
             }
             Handed::Broadcast => (self.broadcast(lane, &lanes, brought, ty), ty),
             Handed::Named(named) => (self.named_value(named, lane, &lanes, brought, ty), ty),
+            Handed::OwnBit => {
+                let all = lanes.possible();
+                let met = self.brings(&lanes, brought, ty, Expr::Const(1), &all);
+                self.misused_unless(met.same(ty));
+                let own = Expr::Const(seat.rank.into());
+                let bit = Expr::Bin(BinOp::Shr, Ty::U32, met.own().into(), own.into());
+                let one = Expr::Const(1);
+                (
+                    Expr::Bin(BinOp::And, Ty::U32, bit.into(), one.into()),
+                    Ty::S32,
+                )
+            }
+            Handed::Clustered(op) => {
+                let all = lanes.possible();
+                let met = self.brings(&lanes, brought, ty, Expr::Const(1), &all);
+                let width = args.width.unwrap_or(1);
+                // A cluster larger than a sub-group is undefined.
+                if width > self.max_sub_group_size(&lanes) {
+                    self.misused_unless(Expr::Const(0));
+                }
+                let width = width as u32;
+                let first = seat.rank / width * width;
+                (combined_within(&met, op, ty, first..first + width), ty)
+            }
             _ => {
                 let all = lanes.possible();
                 let met = self.brings(&lanes, brought, ty, Expr::Const(1), &all);
@@ -241,7 +271,12 @@ impl Lowering<'_, '_> {
     fn refuse_handing(&mut self, handed: Handed, value: &Value, size: u32, tree: &Tree) -> bool {
         let computes = matches!(
             handed,
-            Handed::Before(_) | Handed::UpTo(_) | Handed::Reduced(_) | Handed::Equal
+            Handed::Before(_)
+                | Handed::UpTo(_)
+                | Handed::Reduced(_)
+                | Handed::Clustered(_)
+                | Handed::Equal
+                | Handed::OwnBit
         );
         // The sum of a tile is a value that is not worked out.
         let computes = computes && !(self.env.language.cpp && matches!(handed, Handed::Reduced(_)));
@@ -344,9 +379,11 @@ impl Handed {
             Handed::Equal => (met.same(ty), Ty::S32),
             Handed::Elected => (is_first(&met.lanes, rank), Ty::S32),
             Handed::First => (first_value(met), ty),
-            Handed::Shuffle(_) | Handed::Broadcast | Handed::Named(_) => {
-                unreachable!("they name a lane")
-            }
+            Handed::Shuffle(_)
+            | Handed::Broadcast
+            | Handed::Named(_)
+            | Handed::OwnBit
+            | Handed::Clustered(_) => unreachable!("they are combined by their own rules"),
         }
     }
 
@@ -361,9 +398,15 @@ impl Handed {
 
 /// The values of the lanes of a smaller rank, combined.
 fn combined_below(met: &LaneValues, op: BinOp, ty: Ty, rank: u32) -> Expr {
+    combined_within(met, op, ty, 0..rank)
+}
+
+/// The values of the lanes of these ranks, combined.
+fn combined_within(met: &LaneValues, op: BinOp, ty: Ty, ranks: Range<u32>) -> Expr {
     let values = met.values(&Expr::Const(neutral(op, ty)));
-    let below = met.taken.iter().zip(values).filter(|(t, _)| t.0 < rank);
-    fold(op, ty, &below.map(|(_, value)| value).collect::<Vec<_>>())
+    let those = met.taken.iter().zip(values);
+    let those = those.filter(|(taken, _)| ranks.contains(&taken.0));
+    fold(op, ty, &those.map(|(_, value)| value).collect::<Vec<_>>())
 }
 
 /// Whether no lane of a smaller rank came.

@@ -26,6 +26,11 @@ pub(super) const MACROS: &[&str] = &[
         popcount((value).x & __sub_group_first(get_sub_group_local_id()))",
     "sub_group_ballot_inclusive_scan(value) \
         popcount((value).x & __sub_group_first(get_sub_group_local_id() + 1u))",
+    "sub_group_inverse_ballot(value) __sub_group_inverse_ballot((value).x)",
+    "sub_group_ballot_bit_extract(value, index) \
+        ((int)__sub_group_bit((value).x, (uint)(index), (uint)get_sub_group_size()))",
+    "sub_group_ballot_find_lsb(value) __sub_group_lowest((value).x & __sub_group_bits())",
+    "sub_group_ballot_find_msb(value) __sub_group_highest((value).x & __sub_group_bits())",
     "get_sub_group_eq_mask() __sub_group_set(1u << get_sub_group_local_id())",
     "get_sub_group_lt_mask() __sub_group_set(__sub_group_first(get_sub_group_local_id()))",
     "get_sub_group_le_mask() __sub_group_set(__sub_group_first(get_sub_group_local_id() + 1u))",

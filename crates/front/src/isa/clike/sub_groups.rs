@@ -7,8 +7,8 @@
 //!
 //! # Sources
 //! - OpenCL C 3.1, *Sub-group Rotation*, *General Purpose Shuffle*, *Relative Shuffle*, *Ballot*,
-//!   *Non-Uniform Vote* and *Non-Uniform Arithmetic Functions*. The text names active work-items,
-//!   and does not define which are.
+//!   *Non-Uniform Vote*, *Non-Uniform Arithmetic* and *Clustered Reduction Functions*. The text
+//!   names active work-items, and does not define which are.
 //!
 //! # Where we differ
 //! - A sub-group has at most 32 work-items here.
@@ -64,6 +64,10 @@ const fn inclusive(name: &'static str, op: BinOp) -> FunctionRow {
     row(name, Handed::UpTo(op), ONE)
 }
 
+const fn clustered(name: &'static str, op: BinOp) -> FunctionRow {
+    row(name, Handed::Clustered(op), &[Role::Val, Role::Width])
+}
+
 const fn shuffle(name: &'static str, named: NamedLane) -> FunctionRow {
     row(name, Handed::Named(named), &[Role::Val, Role::Lane])
 }
@@ -83,6 +87,13 @@ pub(super) const ROWS: &[FunctionRow] = &[
     row("sub_group_broadcast_first", Handed::First, ONE),
     row("__sub_group_elect", Handed::Elected, ONE),
     row("__sub_group_ballot", Handed::Ballot, ONE),
+    row("__sub_group_inverse_ballot", Handed::OwnBit, ONE),
+    clustered("sub_group_clustered_reduce_add", BinOp::Add),
+    clustered("sub_group_clustered_reduce_min", BinOp::Min),
+    clustered("sub_group_clustered_reduce_max", BinOp::Max),
+    clustered("sub_group_clustered_reduce_and", BinOp::And),
+    clustered("sub_group_clustered_reduce_or", BinOp::Or),
+    clustered("sub_group_clustered_reduce_xor", BinOp::Xor),
     row("sub_group_non_uniform_all", Handed::All, ONE),
     row("sub_group_non_uniform_any", Handed::Any, ONE),
     row("sub_group_non_uniform_all_equal", Handed::Equal, ONE),
@@ -113,6 +124,13 @@ impl Lowering<'_, '_> {
         self.hands(handed, Scope::Warp, tree, args)
     }
 
+    /// The maximum size of a sub-group.
+    pub(super) fn max_sub_group_size(&self, lanes: &LaneSet) -> i64 {
+        let mut sizes = self.env.specials.iter();
+        let most = sizes.find(|s| s.0 == "get_max_sub_group_size");
+        most.map_or(i64::from(lanes.seat.of), |size| size.1)
+    }
+
     /// The value of the work-item that this one names.
     pub(super) fn named_value(
         &mut self,
@@ -128,9 +146,7 @@ impl Lowering<'_, '_> {
             let distances = self.brings(lanes, operand.clone(), Ty::WORD, Expr::Const(1), &all);
             self.misused_unless(distances.same(Ty::WORD));
         }
-        let sizes = self.env.specials.iter();
-        let most = sizes.clone().find(|s| s.0 == "get_max_sub_group_size");
-        let most = most.map_or(i64::from(lanes.seat.of), |size| size.1);
+        let most = self.max_sub_group_size(lanes);
         let number = self.temporary(Ty::WORD);
         let value = named.number(lanes.seat.rank, most, operand);
         self.push(Op::Assign { dst: number, value });
