@@ -270,6 +270,13 @@ const OPENCL_TWINS: &[(&str, usize, &str, &str)] = &[
         "race",
         "clCreateCommandQueueWithProperties",
     ),
+    (
+        "sub_buffers",
+        7,
+        "race",
+        "OpenCL API specification, Execution Model: Synchronization",
+    ),
+    ("host_pointer", 30, "undefined", "used unmapped"),
     ("release_memory", 17, "lifetime", "clReleaseMemObject"),
     ("release_queue", 18, "lifetime", "clReleaseCommandQueue"),
     ("release_event", 19, "lifetime", "clReleaseEvent"),
@@ -330,6 +337,36 @@ fn twins(all: &[(&str, usize, &str, &str)], ending: &str) {
             assert!(said.contains(expected), "{name}: no `{expected}` in {said}");
         }
     }
+}
+
+#[test]
+fn a_status_that_is_polled_orders_nothing() {
+    let right = check(&programs(), &["poll_status.cl"]);
+    assert_eq!(right.code, Some(0), "{}{}", right.out, right.err);
+    assert!(right.out.contains("3 race-free"), "{}", right.out);
+    let wrong = check(&programs(), &["poll_status.bug.cl"]);
+    assert_eq!(wrong.code, Some(1), "{}{}", wrong.out, wrong.err);
+    assert!(wrong.out.contains("3 racy"), "{}", wrong.out);
+}
+
+#[test]
+fn a_c_file_that_calls_opencl_is_a_program_whatever_its_ending() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = fs::read_to_string(programs().join("sub_buffers.cl")).expect("a program");
+    fs::write(folder.path().join("p.c"), text).expect("writable");
+    let said = check(folder.path(), &["p.c"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    // A kernel that names its groups needs their size.
+    let text = fs::read_to_string(folder.path().join("p.c")).expect("a program");
+    let text = text.replace("get_global_id(0)", "get_group_id(0)");
+    fs::write(folder.path().join("p.c"), text).expect("writable");
+    let said = check(folder.path(), &["p.c"]);
+    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    assert!(
+        said.err.contains("its kernel names `get_group_id`"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

@@ -75,6 +75,10 @@ impl FileKind {
         if text.contains("__global__") && !text.contains("[kernel]") {
             return FileKind::Source(SourceKind::Cuda);
         }
+        let calls = ["clCreateProgramWithSource", "clCreateKernel"];
+        if calls.iter().any(|call| text.contains(call)) && !text.contains("[[host]]") {
+            return FileKind::Source(SourceKind::OpenCl);
+        }
         // A test has keys from its first line on.
         fn is_key(line: &str) -> bool {
             let line = line.trim();

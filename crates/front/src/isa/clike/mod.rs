@@ -80,6 +80,7 @@ mod integer_calls;
 mod items;
 mod jump_places;
 mod jumps;
+mod kernel_literals;
 mod lambda_arguments;
 mod lambdas;
 mod lanes;
@@ -198,7 +199,41 @@ pub struct Lowered {
     pub calls: Vec<host::Request>,
 }
 
+/// Whether the meaning of a word of OpenCL C depends on the division into work-groups. The scope of
+/// legacy atomic functions is the work-group.
+fn depends_on_groups(word: &str) -> bool {
+    const BEGINNINGS: [&str; 8] = [
+        "get_local_",
+        "get_group_",
+        "get_num_",
+        "get_enqueued_",
+        "get_max_",
+        "async_",
+        "atom_",
+        "wait_group_",
+    ];
+    const PARTS: [&str; 4] = ["work_group", "sub_group", "barrier", "mem_fence"];
+    const LEGACY: [&str; 11] = [
+        "add", "sub", "inc", "dec", "xchg", "cmpxchg", "min", "max", "and", "or", "xor",
+    ];
+    let legacy = word.strip_prefix("atomic_");
+    matches!(word, "local" | "__local")
+        || BEGINNINGS.iter().any(|start| word.starts_with(start))
+        || PARTS.iter().any(|part| word.contains(part))
+        || legacy.is_some_and(|name| LEGACY.contains(&name))
+}
+
 impl ClikeCode {
+    /// A word by which code in OpenCL C may depend on the size of its work-groups.
+    pub(crate) fn word_of_groups(&self) -> Option<String> {
+        let source = self.text.as_str();
+        let words = text_words::words(source).into_iter();
+        let mut words = words.map(|(range, _)| &source[range]);
+        words
+            .find(|word| depends_on_groups(word))
+            .map(str::to_owned)
+    }
+
     /// Parses a thread's code; reports errors to `sink`.
     pub fn parse(text: MappedText, language: &'static Language, sink: &mut Sink) -> ClikeCode {
         let errors = sink.errors();

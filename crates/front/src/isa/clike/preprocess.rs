@@ -18,6 +18,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::conditional::{self, Number};
+use super::kernel_literals::with_kernels_of_literals;
 use super::lambda_arguments;
 use super::language_macros::{CUDA_MACROS, MACROS};
 use super::library_classes::with_classes;
@@ -199,8 +200,33 @@ pub(super) fn preprocess(text: MappedText, dialect: Dialect, sink: &mut Sink) ->
 /// The same of a whole source file: code of the host may use anything there, so a directive that
 /// no kernel needs is passed over.
 pub(super) fn preprocess_file(text: MappedText, dialect: Dialect, sink: &mut Sink) -> Preprocessed {
+    let text = match dialect {
+        Dialect::OpenCl => with_types_of_header(with_kernels_of_literals(text)),
+        _ => text,
+    };
     let text = without_namespaces(text);
     preprocessed(text, dialect, true, sink)
+}
+
+/// Structures that the header of OpenCL's host API defines, and their definitions.
+const HEADER_TYPES: [(&str, &str); 1] = [(
+    "cl_buffer_region",
+    "typedef struct { size_t origin; size_t size; } cl_buffer_region;\n",
+)];
+
+/// The text with those of these structures in front that it names.
+fn with_types_of_header(text: MappedText) -> MappedText {
+    let named = |name: &str| text.as_str().contains(name);
+    let all: Vec<&str> = (HEADER_TYPES.iter().filter(|(name, _)| named(name)))
+        .map(|(_, definition)| *definition)
+        .collect();
+    if all.is_empty() {
+        return text;
+    }
+    let mut out = MappedText::new();
+    out.push_opaque(&all.concat(), text.span(0..0));
+    out.push_slice(&text, 0..text.as_str().len());
+    out
 }
 
 /// The text without the names of its own namespaces before `::`: their items are items of the file.

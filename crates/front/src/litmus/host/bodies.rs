@@ -14,7 +14,7 @@ use crate::isa::clike::{Coordinates, Env};
 use crate::litmus::build::{CThreadDraft, ThreadDraft, lower_clike, lower_ptx};
 use crate::litmus::fronts::language;
 use crate::litmus::places::{GridLayout, MAX_THREADS, host_place, special_registers};
-use diag::Sink;
+use diag::{Sink, Span};
 use program::host::{CommandKind, CommandOrigin, HostCommand, HostProgram};
 use program::{
     Access, BinOp, Expr, Init, Instr, InstrId, Layout, LocId, MemoryKind, NdRange, Op, Place,
@@ -29,6 +29,27 @@ pub(super) struct CopiedCell {
     pub(super) to: i64,
     pub(super) from: i64,
     pub(super) ty: Ty,
+}
+
+/// The values that a mapping writes (OpenCL API specification, clEnqueueMapBuffer).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MapWrites {
+    /// None: a mapping for reading.
+    Nothing,
+    /// The newest values, which the host may overwrite.
+    SameValues,
+    /// Values that nothing may read: the contents are undefined.
+    Discards,
+}
+
+/// A mapping of memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mapping {
+    pub(super) writes: MapWrites,
+    /// The first element that it maps.
+    pub(super) first: u32,
+    /// The number of bytes; `None`: all from there on.
+    pub(super) bytes: Option<(u64, Span)>,
 }
 
 /// A thread of a command, before lowering.
@@ -63,7 +84,7 @@ pub(super) struct Bodies<'a> {
     /// The number of launches of each name.
     launches: HashMap<String, usize>,
     /// Mappings of memory that have not ended yet: whether each is for writing.
-    mappings: HashMap<LocId, VecDeque<bool>>,
+    mappings: HashMap<LocId, VecDeque<Mapping>>,
     /// The next free work-group number of each device.
     groups: HashMap<u32, u32>,
 }
@@ -282,56 +303,72 @@ impl<'a> Bodies<'a> {
         self.made(request, ops, &registers, device)
     }
 
-    /// Whether a mapping, or the end of one, writes memory. `mapping` is `Some(for writing)`, or
-    /// `None` for an end. A mapping for reading only is not written back. An end belongs to the
-    /// earliest open mapping.
-    pub(super) fn mapped(&mut self, memory: LocId, mapping: Option<bool>) -> bool {
-        let open = self.mappings.entry(memory).or_default();
-        match mapping {
-            Some(writes) => {
-                open.push_back(writes);
-                writes
-            }
-            None => open.pop_front().unwrap_or(true),
-        }
+    /// Opens a mapping.
+    pub(super) fn opens(&mut self, memory: LocId, mapping: Mapping) {
+        self.mappings.entry(memory).or_default().push_back(mapping);
     }
 
-    /// Adds the thread of a mapping or of its end. If it writes, it writes back the values that it
-    /// reads.
+    /// The mapping that ends: the earliest open one that begins at this element. Its end writes
+    /// back what memory holds, unless the mapping is for reading only.
+    pub(super) fn closes(&mut self, memory: LocId, first: u32) -> Mapping {
+        let open = self.mappings.entry(memory).or_default();
+        let at = open.iter().position(|mapping| mapping.first == first);
+        let mapping = at.and_then(|at| open.remove(at));
+        let mut mapping = mapping.unwrap_or(Mapping {
+            writes: MapWrites::SameValues,
+            first,
+            bytes: None,
+        });
+        if mapping.writes == MapWrites::Discards {
+            mapping.writes = MapWrites::SameValues;
+        }
+        mapping
+    }
+
+    /// Adds the thread of a mapping or of its end.
     pub(super) fn map(
         &mut self,
         request: &Request,
         memory: LocId,
-        writes: bool,
+        writes: MapWrites,
+        cells: &[CopiedCell],
         device: u32,
     ) -> Body {
-        let ty = self.symbols.ty(memory);
         let tag = if request.does == CallAction::Map {
             Tag::Map
         } else {
             Tag::Unmap
         };
-        let access = Access {
-            tags: Tags::of(&[tag]),
-            ..self.plain(ty)
-        };
+        let mut registers: Vec<Ty> = Vec::new();
         let mut ops = Vec::new();
-        for i in 0..self.elements(memory) {
+        for &CopiedCell { to: at, ty, .. } in cells {
+            let known = registers.iter().position(|known| *known == ty);
+            let dst = RegId(known.unwrap_or(registers.len()) as u16);
+            if known.is_none() {
+                registers.push(ty);
+            }
+            let access = Access {
+                tags: Tags::of(&[tag]),
+                ..self.plain(ty)
+            };
             ops.push(Op::Load {
-                dst: RegId(0),
-                addr: element(memory, i, ty),
+                dst,
+                addr: at_offset(memory, at),
                 access: access.clone(),
             });
-            if writes {
-                let value = Expr::Reg(RegId(0));
-                ops.push(Op::Store {
-                    addr: element(memory, i, ty),
-                    value,
-                    access: access.clone(),
-                });
-            }
+            let tags = match writes {
+                MapWrites::Nothing => continue,
+                MapWrites::SameValues => access.tags,
+                // A model says that none may read this value.
+                MapWrites::Discards => Tags::of(&[tag, Tag::Discards]),
+            };
+            ops.push(Op::Store {
+                addr: at_offset(memory, at),
+                value: Expr::Reg(dst),
+                access: Access { tags, ..access },
+            });
         }
-        self.made(request, ops, &[ty], device)
+        self.made(request, ops, &registers, device)
     }
 
     fn plain(&self, ty: Ty) -> Access {
@@ -475,11 +512,6 @@ impl<'a> Bodies<'a> {
             }
         }
     }
-}
-
-/// The address of element `index` with type `ty`.
-fn element(loc: LocId, index: u32, ty: Ty) -> Expr {
-    at_offset(loc, i64::from(index * ty.bytes()))
 }
 
 /// The address `offset` bytes behind the start of an object.

@@ -7,7 +7,7 @@
 //!   Memcpy.
 
 use super::HostBuilder;
-use super::bodies::{Body, CopiedCell};
+use super::bodies::{Body, CopiedCell, MapWrites, Mapping};
 use super::events::enqueues;
 use crate::isa::clike::host::{CallAction, Request};
 use crate::litmus::demands::{check_block, check_clusters};
@@ -143,8 +143,18 @@ impl HostBuilder<'_, '_> {
                 } else {
                     CommandKind::Unmap
                 };
-                let writes = self.map_writes(request)?;
-                (kind, self.bodies.map(request, memory, writes, device))
+                let mapping = self.mapping(request, memory)?;
+                let mut part = request.clone();
+                (part.first[0], part.bytes) = (mapping.first, mapping.bytes);
+                let cells = self.cells(&part, memory, memory)?;
+                if kind == CommandKind::Map {
+                    self.bodies.opens(memory, mapping);
+                }
+                (
+                    kind,
+                    self.bodies
+                        .map(request, memory, mapping.writes, &cells, device),
+                )
             }
             CallAction::Marker => (CommandKind::Marker, Default::default()),
             CallAction::Barrier => (CommandKind::Barrier, Default::default()),
@@ -212,7 +222,9 @@ impl HostBuilder<'_, '_> {
     fn nd_range(&mut self, request: &Request) -> Option<NdRange> {
         let global = sizes(request, 1).unwrap_or(&[1]);
         self.check_sizes(request, global)?;
-        let local = sizes(request, 2).unwrap_or(&[1]);
+        // Without a local size, no word of the kernel depends on the choice.
+        let ones = vec![1; global.len()];
+        let local = sizes(request, 2).unwrap_or(&ones);
         let offset = sizes(request, 0).unwrap_or(&[]);
         let range = match NdRange::new(global, local, offset) {
             Ok(range) => range,
@@ -250,7 +262,7 @@ impl HostBuilder<'_, '_> {
         self.bounded(range, request, at)
     }
 
-    /// Reports sizes with different numbers of dimensions, and a missing local size.
+    /// Reports sizes with different numbers of dimensions, and a missing local size that matters.
     fn check_sizes(&mut self, request: &Request, global: &[u64]) -> Option<()> {
         let first = sizes_at(request, 1);
         for n in [0, 2] {
@@ -268,17 +280,27 @@ impl HostBuilder<'_, '_> {
                 return None;
             }
         }
-        if sizes(request, 2).is_none() && global.iter().any(|g| *g > 1) {
+        let chosen = sizes(request, 2).is_none() && global.iter().any(|g| *g > 1);
+        if let Some(word) = self.word_of_groups(request).filter(|_| chosen) {
             let message = "the size of the work-groups is not given";
             self.sink.error("bad-range", first, message, |d| {
-                d.label("expected a local size behind the global one").note(
-                    "without one, the implementation chooses it, and the program may depend on \
-                    the choice",
-                )
+                d.label("expected a local size behind the global one")
+                    .note(format!(
+                        "without one, the implementation chooses it, and the program may depend on \
+                         the choice: its kernel names `{word}`"
+                    ))
             });
             return None;
         }
         Some(())
+    }
+
+    /// The word by which a kernel may depend on its work-groups.
+    fn word_of_groups(&self, request: &Request) -> Option<String> {
+        match &self.declared.kernels[request.kernel?].text {
+            RoutineCode::C(unit, _) => unit.word_of_groups(),
+            RoutineCode::Ptx { .. } => None,
+        }
     }
 
     /// Reports a work-group that is not full.
@@ -407,22 +429,34 @@ impl HostBuilder<'_, '_> {
         }
     }
 
-    /// Whether a mapping, or the mapping that ends here, writes memory.
-    fn map_writes(&mut self, request: &Request) -> Option<bool> {
-        if has_word(request, "CL_MAP_WRITE_INVALIDATE_REGION") {
-            self.sink.error(
-                "unsupported",
-                request.span,
-                "mappings that invalidate are not supported",
-                |d| d.label("expected `CL_MAP_READ` or `CL_MAP_WRITE`"),
-            );
+    /// The mapping that a call makes or ends.
+    fn mapping(&mut self, request: &Request, memory: LocId) -> Option<Mapping> {
+        let (first, bytes) = (request.first[0], request.bytes);
+        if request.does != CallAction::Map {
+            return Some(self.bodies.closes(memory, first));
+        }
+        let invalidates = has_word(request, "CL_MAP_WRITE_INVALIDATE_REGION");
+        if invalidates && request.words.len() > 1 {
+            let message = "`CL_MAP_WRITE_INVALIDATE_REGION` is combined with another flag";
+            self.sink
+                .error("wrong-operands", request.span, message, |d| {
+                    d.label("expected this flag alone, or others without it")
+                        .note("they are mutually exclusive (OpenCL API, clEnqueueMapBuffer)")
+                });
             return None;
         }
-        let memory = request.memory[0]?.0;
-        Some(self.bodies.mapped(
-            memory,
-            (request.does == CallAction::Map).then(|| has_word(request, "CL_MAP_WRITE")),
-        ))
+        let writes = if invalidates {
+            MapWrites::Discards
+        } else if has_word(request, "CL_MAP_WRITE") {
+            MapWrites::SameValues
+        } else {
+            MapWrites::Nothing
+        };
+        Some(Mapping {
+            writes,
+            first,
+            bytes,
+        })
     }
 }
 

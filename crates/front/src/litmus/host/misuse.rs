@@ -313,11 +313,20 @@ impl Misuse<'_> {
         }
     }
 
+    /// The number of elements that a mapping has.
+    fn elements(&self, request: &Request, memory: LocId) -> u32 {
+        let layout = self.symbols.layout(memory);
+        let all = self.symbols.object(memory).1.init.len() / layout.cells();
+        let given = request
+            .bytes
+            .map(|bytes| bytes.0 / layout.bytes(layout.cells()));
+        given.map_or(all as u64, |elements| elements.min(all as u64)) as u32
+    }
+
     /// Mappings of an object that only one host thread maps, since their order is known.
     fn mappings(&mut self, requests: &[Vec<Request>]) {
         for (t, thread) in requests.iter().enumerate() {
-            // Open mappings: the memory, the place of the call, and whether it is for writing.
-            let mut open: Vec<(LocId, Span, bool)> = Vec::new();
+            let mut open: Vec<OpenMapping> = Vec::new();
             for request in thread {
                 let Some(memory) = mapped_memory(request) else {
                     continue;
@@ -333,10 +342,17 @@ impl Misuse<'_> {
                         .words
                         .iter()
                         .any(|w| w.word.starts_with("CL_MAP_WRITE"));
+                    let mapping = OpenMapping {
+                        memory,
+                        at,
+                        writes,
+                        first: request.first[0],
+                        elements: self.elements(request, memory),
+                    };
                     let other = open
                         .iter()
-                        .find(|o| o.0 == memory && o.2 && writes)
-                        .map(|o| o.1);
+                        .find(|o| o.writes && writes && o.overlaps(&mapping))
+                        .map(|o| o.at);
                     if let Some(other) = other {
                         self.error(
                             "mapped-twice",
@@ -352,8 +368,11 @@ impl Misuse<'_> {
                             },
                         );
                     }
-                    open.push((memory, at, writes));
-                } else if let Some(n) = open.iter().position(|o| o.0 == memory) {
+                    open.push(mapping);
+                } else if let Some(n) = open
+                    .iter()
+                    .position(|o| o.memory == memory && o.first == request.first[0])
+                {
                     open.remove(n);
                 } else {
                     self.error("not-mapped", at, "this is not mapped".into(), |d| {
@@ -363,6 +382,23 @@ impl Misuse<'_> {
                 }
             }
         }
+    }
+}
+
+/// A mapping that has not ended.
+struct OpenMapping {
+    memory: LocId,
+    /// The place of the call.
+    at: Span,
+    writes: bool,
+    first: u32,
+    elements: u32,
+}
+
+impl OpenMapping {
+    fn overlaps(&self, other: &OpenMapping) -> bool {
+        let end = |mapping: &OpenMapping| mapping.first.saturating_add(mapping.elements);
+        self.memory == other.memory && self.first < end(other) && other.first < end(self)
     }
 }
 

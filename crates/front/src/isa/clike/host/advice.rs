@@ -52,6 +52,15 @@ const INSTEAD: &[(&[&str], &str)] = &[
         &["cudaLaunchKernel", "cudaLaunchCooperativeKernel"],
         "a launch is written `K<<<grid, block, 0, stream>>>();`",
     ),
+    (
+        &["clGetEventProfilingInfo"],
+        "ask for states with `clGetEventInfo`: a counter is \"the current device time counter in \
+         nanoseconds\" (OpenCL API, clGetEventProfilingInfo), a number that no rule fixes",
+    ),
+    (
+        &["clCreateSubBuffer"],
+        "name a part of the memory, as in `&x[2]`; a `.cl` file with `main` may call it",
+    ),
     (&["cudaStreamAddCallback"], "use `cudaLaunchHostFunc(s, f)`"),
     (
         &["cudaMemcpy2D", "cudaMemcpyPeer"],

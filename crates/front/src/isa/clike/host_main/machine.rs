@@ -15,6 +15,7 @@ use super::values::{
     AllocatedBy, HostLine, HostPlace, HostValue, HostVariable, LineEffect, Pointer, ProgramState,
     zero_of,
 };
+use crate::isa::clike::words::is_keyword;
 use program::Ty;
 
 /// Where the code goes on behind a statement.
@@ -193,6 +194,8 @@ impl<'a> Machine<'a> {
             word if word.starts_with(|c: char| c.is_ascii_digit()) => format!("m{word}"),
             // Registers have such names.
             word if is_register(word) => format!("{word}_"),
+            // Of the host it may be the name of a variable.
+            word if is_keyword(word, self.code.dialect) => format!("{word}_"),
             word => word.to_owned(),
         };
         let count = self.state.names.entry(plain.clone()).or_default();

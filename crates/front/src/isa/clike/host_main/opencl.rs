@@ -11,6 +11,7 @@
 //!
 //! # Where we differ
 //! - Calls succeed, and give `CL_SUCCESS`.
+//! - An access of a kernel behind the end of its sub-buffer is one of the whole buffer.
 
 use super::library::memory_of;
 use super::machine::{BYTE, Machine};
@@ -56,6 +57,9 @@ const SILENT: [&str; 26] = [
 const QUEUE_PROPERTIES: i64 = 0x1093;
 const OUT_OF_ORDER: i64 = 1;
 
+/// `CL_EVENT_COMMAND_EXECUTION_STATUS`
+const EXECUTION_STATUS: i64 = 0x11D3;
+
 /// Flags of memory.
 const USE_HOST_PTR: i64 = 1 << 3;
 const COPY_HOST_PTR: i64 = 1 << 5;
@@ -63,13 +67,39 @@ const FINE_GRAIN: i64 = 1 << 10;
 const SVM_ATOMICS: i64 = 1 << 11;
 
 /// Names of numbers in the header of OpenCL.
-pub(super) const CL_CONSTANTS: [(&str, i64); 21] = [
+pub(super) const CL_CONSTANTS: [(&str, i64); 47] = [
     ("CL_TRUE", 1),
     ("CL_FALSE", 0),
     ("CL_BLOCKING", 1),
     ("CL_NON_BLOCKING", 0),
     ("CL_SUCCESS", 0),
+    ("CL_DEVICE_NOT_FOUND", -1),
+    ("CL_DEVICE_NOT_AVAILABLE", -2),
+    ("CL_COMPILER_NOT_AVAILABLE", -3),
+    ("CL_MEM_OBJECT_ALLOCATION_FAILURE", -4),
+    ("CL_OUT_OF_RESOURCES", -5),
+    ("CL_OUT_OF_HOST_MEMORY", -6),
+    ("CL_PROFILING_INFO_NOT_AVAILABLE", -7),
+    ("CL_BUILD_PROGRAM_FAILURE", -11),
+    ("CL_INVALID_VALUE", -30),
+    ("CL_INVALID_DEVICE", -33),
+    ("CL_INVALID_CONTEXT", -34),
+    ("CL_INVALID_COMMAND_QUEUE", -36),
+    ("CL_INVALID_MEM_OBJECT", -38),
+    ("CL_INVALID_PROGRAM", -44),
+    ("CL_INVALID_PROGRAM_EXECUTABLE", -45),
+    ("CL_INVALID_KERNEL_NAME", -46),
+    ("CL_INVALID_KERNEL", -48),
+    ("CL_INVALID_KERNEL_ARGS", -52),
+    ("CL_INVALID_WORK_GROUP_SIZE", -54),
+    ("CL_INVALID_EVENT", -58),
     ("CL_COMPLETE", 0),
+    ("CL_RUNNING", 1),
+    ("CL_SUBMITTED", 2),
+    ("CL_QUEUED", 3),
+    ("CL_EVENT_COMMAND_EXECUTION_STATUS", EXECUTION_STATUS),
+    ("CL_QUEUE_PROFILING_ENABLE", 2),
+    ("CL_BUFFER_CREATE_TYPE_REGION", 0x1220),
     ("CL_MEM_READ_WRITE", 1),
     ("CL_MEM_WRITE_ONLY", 2),
     ("CL_MEM_READ_ONLY", 4),
@@ -114,6 +144,8 @@ impl Machine<'_> {
             "clCreateCommandQueue" | "clCreateCommandQueueWithProperties" => self.new_queue(call),
             "clCreateKernel" => self.new_kernel(call),
             "clCreateBuffer" => self.new_buffer(call),
+            "clCreateSubBuffer" => self.sub_buffer(call),
+            "clGetEventInfo" => self.event_info(call),
             "clSVMAlloc" => self.new_shared(call),
             "clSetKernelArg" => self.kernel_argument(call),
             "clSetKernelArgSVMPointer" => {
@@ -147,8 +179,23 @@ impl Machine<'_> {
 
     /// Writes `CL_SUCCESS` to the operand that takes an error, if it is there.
     fn no_error(&mut self, call: &RuntimeCallSite<'_>, at: usize) -> Read<()> {
-        if let Some(HostValue::Cell(cell)) = call.arguments.get(at) {
-            self.state.cells[*cell].value = HostValue::Int(0, Ty::S32);
+        match call.arguments.get(at) {
+            Some(HostValue::Cell(cell)) => {
+                self.state.cells[*cell].value = HostValue::Int(0, Ty::S32);
+            }
+            // A variable whose address some code takes.
+            Some(HostValue::Pointer(Pointer {
+                memory: Some(memory),
+                ..
+            })) => {
+                let begun = self.state.begun;
+                let object = &mut self.state.memory[*memory];
+                object.shadow.fill(Some(0));
+                if !begun {
+                    object.initial.fill(Some(0));
+                }
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -227,15 +274,10 @@ impl Machine<'_> {
         let (flags, bytes) = (self.number_at(call, 1)?, self.number_at(call, 2)?);
         let host = self.operand(call, 3)?;
         self.no_error(call, 4)?;
-        if flags & USE_HOST_PTR != 0 {
-            return self.wrong(
-                call.range,
-                "a buffer that uses memory of the host is not followed",
-                "expected flags without `CL_MEM_USE_HOST_PTR`",
-                "copy the memory with `CL_MEM_COPY_HOST_PTR`",
-            );
-        }
         let bytes = self.size(bytes, 8, call.range)?;
+        if flags & USE_HOST_PTR != 0 {
+            return self.buffer_of_host(call, &host, bytes);
+        }
         let memory = self.allocate(&call.hint, call.range, BYTE, bytes, AllocatedBy::Buffer);
         if let (HostValue::Pointer(from), true) = (&host, flags & COPY_HOST_PTR != 0)
             && let Some(source) = from.memory
@@ -245,6 +287,81 @@ impl Machine<'_> {
             self.begins_with(memory, source, from.offset, call)?;
         }
         Ok(address(memory, self.state.memory[memory].element))
+    }
+
+    /// `CL_MEM_USE_HOST_PTR`: from here on, memory of the host is a buffer. Implementations may keep
+    /// its contents elsewhere, so the host accesses it through mappings only.
+    fn buffer_of_host(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        host: &HostValue,
+        bytes: i64,
+    ) -> Read<HostValue> {
+        let memory = memory_of(host).and_then(|pointer| Some((pointer.memory?, pointer.offset)));
+        let usable = memory.filter(|(memory, offset)| {
+            let object = &self.state.memory[*memory];
+            let whole = *offset == 0 && object.bytes == bytes;
+            whole && object.allocation.is_pageable() && !object.escapes && !self.state.begun
+        });
+        let Some((memory, _)) = usable else {
+            return self.wrong(
+                call.range,
+                "a buffer that uses this memory of the host is not followed",
+                "expected all of an array, before the first command",
+                "make the buffer before commands, or copy the memory with `CL_MEM_COPY_HOST_PTR`",
+            );
+        };
+        self.alive(memory, call.range)?;
+        let object = &mut self.state.memory[memory];
+        object.allocation = AllocatedBy::Buffer;
+        object.shadow.fill(None);
+        object.escapes = true;
+        let element = object.element;
+        // The host's accesses count from here on, and the memory outlives the buffer.
+        self.state.begun = true;
+        self.state.retained.push(ObjectKind::Memory(memory));
+        Ok(address(memory, element))
+    }
+
+    /// `clCreateSubBuffer(buffer, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &error)`: a part of
+    /// a buffer, which lives as long as its parts.
+    fn sub_buffer(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let (memory, buffer) = self.address_at(call, 0)?;
+        let region = self.operand(call, 3)?;
+        self.no_error(call, 4)?;
+        let mut numbers = [0; 2];
+        let record = match &region {
+            HostValue::Cell(cell) => match &self.state.cells[*cell].value {
+                HostValue::Record(record) => Some(record.first),
+                _ => None,
+            },
+            _ => None,
+        };
+        for (at, number) in numbers.iter_mut().enumerate() {
+            let value = match record {
+                Some(first) => self.state.cells[first + at].value.clone(),
+                None => {
+                    let place = self.element(&region, at as i64, call.range)?;
+                    self.load(&place, call.range)?
+                }
+            };
+            *number = self.known(&value, call.range)?;
+        }
+        let [origin, bytes] = numbers;
+        if buffer.offset != 0 || bytes == 0 {
+            return self.wrong(
+                call.range,
+                "this sub-buffer is an error",
+                "expected a part of a buffer that has at least one byte",
+                "make each sub-buffer of the whole buffer (OpenCL API, clCreateSubBuffer)",
+            );
+        }
+        self.within(memory, origin, bytes, call.range)?;
+        self.state.retained.push(ObjectKind::Memory(memory));
+        Ok(HostValue::Pointer(Pointer {
+            offset: origin,
+            ..buffer
+        }))
     }
 
     /// Lets a buffer begin with the values that memory of the host has.
@@ -379,6 +496,33 @@ impl Machine<'_> {
         Ok(format!("{{{}}}", names.join(", ")))
     }
 
+    /// `clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, bytes, &status, &size)`
+    fn event_info(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
+        let event = self.operand(call, 0)?;
+        let event = self.event_text(&event, call)?;
+        let status = call.arguments.get(3).cloned();
+        self.forget_results(call.arguments);
+        if self.number_at(call, 1)? != EXECUTION_STATUS {
+            return Ok(SUCCESS);
+        }
+        let register = self.register();
+        self.emit(format!("int {register} = CL_QUEUED;"), call.range);
+        let query = "CL_EVENT_COMMAND_EXECUTION_STATUS";
+        let text = format!("clGetEventInfo({event}, {query}, &{register});");
+        self.emit(text, call.range);
+        let value = HostValue::Register(register, Ty::S32);
+        match status {
+            Some(HostValue::Cell(cell)) => self.state.cells[cell].value = value,
+            Some(pointer @ HostValue::Pointer(_)) => {
+                let place = self.element(&pointer, 0, call.range)?;
+                self.state.begun = true;
+                self.store(&place, value, call.range)?;
+            }
+            _ => {}
+        }
+        Ok(SUCCESS)
+    }
+
     /// A call that enqueues a command.
     fn enqueued(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
         let queue = self.operand(call, 0)?;
@@ -405,15 +549,8 @@ impl Machine<'_> {
                 Ok(SUCCESS)
             }
             "clEnqueueFillBuffer" => self.fill_buffer(call, &queue),
-            "clEnqueueMapBuffer" => self.map(call, &queue),
-            "clEnqueueUnmapMemObject" => {
-                let end = self.command_end(call, 3)?;
-                let (memory, _) = self.buffer_at(call, 1, usize::MAX)?;
-                let name = self.state.memory[memory].name.clone();
-                let text = format!("clEnqueueUnmapMemObject({queue}, {name}{});", end.text());
-                self.emit_call(text, call.range)?;
-                Ok(SUCCESS)
-            }
+            "clEnqueueMapBuffer" | "clEnqueueSVMMap" => self.map(call, &queue),
+            "clEnqueueUnmapMemObject" | "clEnqueueSVMUnmap" => self.unmap(call, &queue),
             "clEnqueueMarkerWithWaitList" | "clEnqueueBarrierWithWaitList" => {
                 let end = self.command_end(call, 1)?;
                 let text = format!("{}({queue}{});", call.name, end.text());
@@ -637,37 +774,77 @@ impl Machine<'_> {
         }
     }
 
-    /// `clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes, …, &error)`
+    /// `clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes, …, &error)`, or
+    /// `clEnqueueSVMMap(queue, blocking, flags, pointer, bytes, …)`
     fn map(&mut self, call: &RuntimeCallSite<'_>, queue: &str) -> Read<HostValue> {
-        let end = self.command_end(call, 6)?;
-        let blocking = self.blocking_word(call, 2)?;
-        let (flags, bytes) = (self.number_at(call, 3)?, self.number_at(call, 5)?);
-        let (memory, offset) = self.buffer_at(call, 1, 4)?;
-        self.no_error(call, 9)?;
-        if offset != 0 || bytes != self.state.memory[memory].bytes {
-            return self.wrong(
-                call.range,
-                "a mapping of a part of a buffer is not followed",
-                format!("expected all {} bytes", self.state.memory[memory].bytes),
-                "map the whole buffer, or read the part",
-            );
-        }
-        let words = match flags & 3 {
-            1 => "CL_MAP_READ",
-            2 => "CL_MAP_WRITE",
-            3 => "CL_MAP_READ | CL_MAP_WRITE",
-            _ => "CL_MAP_WRITE_INVALIDATE_REGION",
+        let shared = call.name == "clEnqueueSVMMap";
+        let [blocking, flags, bytes] = if shared { [1, 2, 4] } else { [2, 3, 5] };
+        let end = self.command_end(call, bytes + 1)?;
+        let blocking = self.blocking_word(call, blocking)?;
+        let (flags, bytes) = (self.number_at(call, flags)?, self.number_at(call, bytes)?);
+        let (memory, offset) = match shared {
+            true => self.buffer_at(call, 3, usize::MAX)?,
+            false => self.buffer_at(call, 1, 4)?,
         };
+        self.within(memory, offset, bytes, call.range)?;
+        self.whole_elements(memory, &[offset, bytes], call)?;
+        let words: Vec<&str> = [
+            (1, "CL_MAP_READ"),
+            (2, "CL_MAP_WRITE"),
+            (4, "CL_MAP_WRITE_INVALIDATE_REGION"),
+        ]
+        .iter()
+        .filter(|(bit, _)| flags & bit != 0)
+        .map(|(_, word)| *word)
+        .collect();
+        let cells = self.state.memory[memory].cells_in(offset, bytes);
         let object = &mut self.state.memory[memory];
-        object.shadow.fill(None);
+        object.shadow[cells].fill(None);
         object.escapes = true;
+        let part = match offset == 0 && bytes == object.bytes {
+            true => None,
+            false => Some(format!("{bytes} * sizeof(char)")),
+        };
         let (name, element) = (object.name.clone(), object.element);
-        let text = format!(
-            "clEnqueueMapBuffer({queue}, {name}, {blocking}, {words}{});",
-            end.text()
-        );
+        let named = match part {
+            None => name,
+            Some(_) => format!("&{}", self.element_named(memory, offset)),
+        };
+        let part = part.map_or(String::new(), |part| format!(", {part}"));
+        let (words, end) = (words.join(" | "), end.text());
+        let text = match shared {
+            true => format!("clEnqueueSVMMap({queue}, {blocking}, {words}, {named}{part}{end});"),
+            false => {
+                format!("clEnqueueMapBuffer({queue}, {named}, {blocking}, {words}{part}{end});")
+            }
+        };
         self.emit_call(text, call.range)?;
-        Ok(address(memory, element))
+        if shared {
+            return Ok(SUCCESS);
+        }
+        self.no_error(call, 9)?;
+        Ok(HostValue::Pointer(Pointer {
+            memory: Some(memory),
+            offset,
+            element,
+        }))
+    }
+
+    /// `clEnqueueUnmapMemObject(queue, buffer, pointer, …)`, or `clEnqueueSVMUnmap(queue, pointer,
+    /// …)`
+    fn unmap(&mut self, call: &RuntimeCallSite<'_>, queue: &str) -> Read<HostValue> {
+        let shared = call.name == "clEnqueueSVMUnmap";
+        let pointer = if shared { 1 } else { 2 };
+        let end = self.command_end(call, pointer + 1)?;
+        let (memory, offset) = self.buffer_at(call, pointer, usize::MAX)?;
+        // An end belongs to the mapping that begins where its pointer does.
+        let named = match offset {
+            0 => self.state.memory[memory].name.clone(),
+            _ => format!("&{}", self.element_named(memory, offset)),
+        };
+        let text = format!("{}({queue}, {named}{});", call.name, end.text());
+        self.emit_call(text, call.range)?;
+        Ok(SUCCESS)
     }
 
     /// Calls that wait, submit, or end the life of something.

@@ -57,7 +57,8 @@ const QUALIFIERS: [&str; 18] = [
 ];
 
 /// Types of OpenCL's host API.
-const OF_OPENCL: [&str; 9] = [
+const OF_OPENCL: [&str; 10] = [
+    "cl_context_properties",
     "cl_mem",
     "cl_event",
     "cl_kernel",
