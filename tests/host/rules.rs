@@ -379,8 +379,25 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             "bad-range 1: groups of size 0 in dimension 0 [0]",
         ),
         (
-            cl("clEnqueueNDRangeKernel(q, K1, NULL, 4);"),
+            edited(
+                "clEnqueueNDRangeKernel(q, K1, NULL, 4);",
+                "*x = 1;",
+                "*x = get_local_id(0);",
+            ),
             "bad-range 1: the size of the work-groups is not given [4]",
+        ),
+        (
+            edited(
+                "clEnqueueNDRangeKernel(q, K1, NULL, {2, 2});",
+                "condition = 'K2:r == 0'\n",
+                "",
+            ),
+            "nothing is wrong",
+        ),
+        (
+            cl("clEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE_INVALIDATE_REGION);"),
+            "wrong-operands 1: `CL_MAP_WRITE_INVALIDATE_REGION` is combined with another flag \
+             [clEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE_INVALIDATE_REGION);]",
         ),
         (
             cl("clEnqueueNDRangeKernel(q, K1, NULL, {4, 4}, 4);"),

@@ -87,8 +87,8 @@ pub(super) enum BitOp {
     TrailingZeros,
     /// The position of the lowest bit that is set, counted from 1.
     FirstOne,
-    /// The position of the lowest or the highest bit that is set, counted from 0; of 0, an unknown
-    /// value.
+    /// The position of the lowest or the highest bit that is set, counted from 0; of 0, it is
+    /// undefined.
     LowestOne,
     HighestOne,
     Reversed,

@@ -689,11 +689,11 @@ impl Lowering<'_, '_> {
         }
         let ty = of.unwrap_or(own);
         let mut first = value.fit(ty);
-        let position = matches!(bits, BitOp::LowestOne | BitOp::HighestOne);
-        if position {
+        if matches!(bits, BitOp::LowestOne | BitOp::HighestOne) {
             first = self.kept(Value::of(first, ty)).expr;
+            let zero = Expr::Const(0);
+            self.misused_unless(Expr::Cmp(CmpOp::Ne, ty, first.clone().into(), zero.into()));
         }
-        let some = Expr::Cmp(CmpOp::Ne, ty, first.clone().into(), Expr::Const(0).into());
         let stages = match bits {
             BitOp::Absolute => {
                 let result = if opencl { unsigned(ty) } else { ty };
@@ -727,9 +727,6 @@ impl Lowering<'_, '_> {
         if bits == BitOp::HighestOne {
             let last = Expr::Const(i64::from(ty.bits) - 1);
             counted = Expr::Bin(BinOp::Sub, result, last.into(), counted.into());
-        }
-        if position {
-            counted = Expr::Select(some.into(), counted.into(), Expr::unknown(result).into());
         }
         Some(Value::of(counted, result))
     }

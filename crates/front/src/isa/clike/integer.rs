@@ -40,8 +40,8 @@ pub(super) enum Computed {
     LowAnd,
     /// The bits of the second operand where the third has ones, else those of the first.
     BitSelect,
-    /// The bit of the first operand with the number of the second; an unknown value if that is not
-    /// less than the third.
+    /// The bit of the first operand with the number of the second, which is less than the third,
+    /// or undefined.
     Bit,
     /// The upper or lower half of two joined words after a shift. The shift is at most 32, or
     /// modulo 32.
@@ -194,11 +194,7 @@ impl Computed {
             Computed::UpperAnd => bin(Add, ty, &upper(ty, &a, &b), &c),
             Computed::Low => bin(Mul, ty, &low(ty, &a), &low(ty, &b)),
             Computed::LowAnd => bin(Add, ty, &bin(Mul, ty, &low(ty, &a), &low(ty, &b)), &c),
-            Computed::Bit => {
-                let bit = bin(And, ty, &bin(Shr, ty, &a, &b), &n(1));
-                let inside = Expr::Cmp(CmpOp::Lt, ty, b.clone().into(), c.clone().into());
-                Expr::Select(inside.into(), bit.into(), Expr::unknown(ty).into())
-            }
+            Computed::Bit => bin(And, ty, &bin(Shr, ty, &a, &b), &n(1)),
             Computed::BitSelect => {
                 let first = bin(And, ty, &a, &bin(Xor, ty, &c, &n(-1)));
                 bin(Or, ty, &first, &bin(And, ty, &b, &c))
@@ -377,6 +373,8 @@ mod tests {
             Computed::Low => low(a) * low(b),
             Computed::LowAnd => low(a) * low(b) + c,
             Computed::BitSelect => (a & !c) | (b & c),
+            Computed::Bit if !(0..i128::from(bits)).contains(&b) => return None,
+            Computed::Bit => (a >> b) & 1,
             Computed::Funnel { .. } if bits != 32 || ty.signed => return None,
             Computed::Funnel { left, clamped } => {
                 let by = if clamped { c.min(32) } else { c & 31 } as u32;
@@ -456,6 +454,7 @@ mod tests {
             Computed::Low,
             Computed::LowAnd,
             Computed::BitSelect,
+            Computed::Bit,
             Computed::Permute,
             Computed::Parts(PartOp::Plain(BinOp::Add), 8),
             Computed::Parts(PartOp::Plain(BinOp::Sub), 16),

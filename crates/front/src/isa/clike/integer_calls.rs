@@ -75,6 +75,10 @@ impl Lowering<'_, '_> {
                 expr => self.kept(Value::of(expr, ty)).expr,
             })
             .collect();
+        if let (Computed::Bit, [_, index, size]) = (does, operands.as_slice()) {
+            let (index, size) = (index.clone().into(), size.clone().into());
+            self.misused_unless(Expr::Cmp(CmpOp::Lt, ty, index, size));
+        }
         let (value, ty) = does.of(ty, &operands);
         Some(Value::of(Value::of(value, ty).expr, ty))
     }
