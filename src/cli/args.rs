@@ -16,8 +16,8 @@ mod values;
 pub(super) use hand::{CompletionsArgs, ExplainArgs, ManArgs, NewArgs};
 pub(super) use values::report_file;
 pub(super) use values::{
-    Color, Deny, DenyAdvice, DeviceArg, EngineArg, FormatArg, LanguageArg, MemoryArg, NoTests,
-    PicturesArg, Resident, ScheduleArg, SchedulingArg,
+    Color, Deny, DenyAdvice, DeviceArg, EngineArg, FormatArg, LanguageArg, LintArg, MemoryArg,
+    NoTests, PicturesArg, Resident, ScheduleArg, SchedulingArg,
 };
 use values::{count, device, early, memory, option_value, resident, schedule};
 
@@ -370,6 +370,9 @@ pub(super) struct CheckArgs {
     /// it
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(super) deny: Option<Deny>,
+    /// Also warn where programs leave these rules, and ask whether they race
+    #[arg(long, value_enum, value_name = "RULES")]
+    pub(super) lint: Option<LintArg>,
     /// Which answers come with pictures and explanations in an HTML report
     #[arg(long, value_enum, value_name = "WHICH", default_value = "unmet")]
     pub(super) pictures: PicturesArg,

@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::args::{CheckArgs, Deny, FormatArg, PicturesArg};
+use super::args::{CheckArgs, Deny, FormatArg, LintArg, PicturesArg};
 use super::blessing::{self, Edit};
 use super::cache::{self, Cache};
 use super::decide::{self, Decided};
 use super::exit;
 use super::failed::FailedRecord;
+use super::guidelines;
 use super::launches;
 use super::plan::{self, Question, RequestedModels, Unit};
 use super::run::Run;
@@ -55,6 +56,11 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
             "note: the answers are for the launch that they name; a proof for every launch needs \
             the program `z3`: `pip install z3-solver`, or name it in FENCEPOST_Z3",
         );
+    }
+    if args.lint == Some(LintArg::Guidelines) {
+        let tests = files.iter().flat_map(|file| &file.tests);
+        let warnings: Vec<Diagnostic> = tests.flat_map(guidelines::warnings).collect();
+        run.complain(&warnings);
     }
     if args.question.models.is_empty() {
         run.of_runs = files
@@ -157,6 +163,11 @@ fn questions(test: &LitmusTest, model: &str, args: &CheckArgs) -> Vec<Question> 
         model,
         args.all_properties || !args.property.is_empty(),
     );
+    let races = |q: &Question| q.property().to_string() == "race";
+    if args.lint.is_some() && model.starts_with("opencl") && !all.iter().any(races) {
+        let every = plan::expectations(test, model, true);
+        all.extend(every.into_iter().filter(races));
+    }
     // Where a smaller launch is decided, this is asked of the given one.
     let barriers = match args.property.as_slice() {
         [] => test.launch.as_ref().is_some_and(|l| l.is_smaller),

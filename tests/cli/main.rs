@@ -11,6 +11,7 @@ mod distinguish;
 mod every_launch;
 mod explain;
 mod forms;
+mod guidelines;
 mod kernels;
 mod large;
 mod last_calls;

@@ -230,6 +230,13 @@ pub(in crate::cli) enum Deny {
     Race,
 }
 
+/// Rules of style that programs may follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum LintArg {
+    /// The guidelines of OpenCL, with which a program needs no relaxed memory model.
+    Guidelines,
+}
+
 /// Languages of source files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum LanguageArg {
