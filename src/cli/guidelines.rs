@@ -5,9 +5,9 @@
 //! - A program without a warning that does not race either follows all five.
 //!
 //! # Sources
-//! - OpenCL API specification, *Memory Model: Overview*: kernels share global memory through
-//!   commands; work-items of a group share local memory through barriers; atomic operations are
-//!   sequentially consistent, of a scope that depends on the memory; and nothing races.
+//! - OpenCL API specification, *Memory Model: Overview*. Kernels share global memory through
+//!   commands. Work-items of a group share local memory through barriers. Atomic operations are
+//!   sequentially consistent, and their scope depends on the memory. Nothing races.
 //!
 //! # Where we differ
 //! - The fifth guideline is the property `race`, which the lint asks for.
@@ -101,8 +101,8 @@ fn atomic_access(op: &Op) -> Option<&Access> {
     accesses.find(|access| access.scope.is_some_and(|scope| scope != Scope::Thread))
 }
 
-/// The first guideline: atomic accesses of several commands, or of the host and a command, to one
-/// object of global memory share it beside the commands.
+/// The warnings about the first guideline: several commands access one object of global memory
+/// atomically, or the host and a command do.
 fn of_commands(test: &LitmusTest) -> Vec<Diagnostic> {
     let program = &test.program;
     let Some(host) = program.host.as_deref() else {

@@ -4,8 +4,8 @@
 //! A command is queued, submitted, running, ended, complete. Its conditions are fixed when it is
 //! enqueued: they follow from the earlier entries of its queue and from its wait list. It starts as
 //! soon as all of them hold. Such transitions happen without a choice: they only permit more steps.
-//! Only the status of a command shows their time, so a query of OpenCL chooses among statuses. An option decides whether a command is submitted at once or
-//! only by a flush.
+//! Only the status of a command shows their time, so a query of OpenCL chooses among statuses. An
+//! option decides whether a command is submitted at once or only by a flush.
 //!
 //! Knowledge moves from point to point: from the call to the command, from a complete command to
 //! the calls and commands that wait for it, and to the threads of those commands. This module does

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use diag::MappedText;
 
-/// A part of a literal: a slice of the source, or the character that an escape stands for.
+/// A part of a literal: a slice of the source, or the character of an escape.
 enum LiteralPart {
     Slice(Range<usize>),
     Escape(char, Range<usize>),
@@ -46,7 +46,6 @@ pub(super) fn with_kernels_of_literals(text: MappedText) -> MappedText {
     for literal in &found {
         out.push_slice(&text, from..literal.range.start);
         out.push_opaque("\"\"", text.span(literal.range.clone()));
-        // The lines of what follows stay where they are in messages, which use spans.
         from = literal.range.end;
     }
     out.push_slice(&text, from..source.len());
@@ -88,7 +87,7 @@ impl Literal {
 fn literals(source: &str) -> Vec<Literal> {
     let mut all: Vec<Literal> = Vec::new();
     let mut at = 0;
-    // Whether only white space and comments stand between the last literal and here.
+    // Whether the text since the last literal is white space and comments.
     let mut is_adjacent = false;
     while let Some(c) = source[at..].chars().next() {
         let rest = &source[at..];

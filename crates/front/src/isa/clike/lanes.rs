@@ -228,29 +228,10 @@ impl Lowering<'_, '_> {
             }
             Handed::Broadcast => (self.broadcast(lane, &lanes, brought, ty), ty),
             Handed::Named(named) => (self.named_value(named, lane, &lanes, brought, ty), ty),
-            Handed::OwnBit => {
-                let all = lanes.possible();
-                let met = self.brings(&lanes, brought, ty, Expr::Const(1), &all);
-                self.misused_unless(met.same(ty));
-                let own = Expr::Const(seat.rank.into());
-                let bit = Expr::Bin(BinOp::Shr, Ty::U32, met.own().into(), own.into());
-                let one = Expr::Const(1);
-                (
-                    Expr::Bin(BinOp::And, Ty::U32, bit.into(), one.into()),
-                    Ty::S32,
-                )
-            }
+            Handed::OwnBit => (self.own_bit(&lanes, brought, ty), Ty::S32),
             Handed::Clustered(op) => {
-                let all = lanes.possible();
-                let met = self.brings(&lanes, brought, ty, Expr::Const(1), &all);
                 let width = args.width.unwrap_or(1);
-                // A cluster larger than a sub-group is undefined.
-                if width > self.max_sub_group_size(&lanes) {
-                    self.misused_unless(Expr::Const(0));
-                }
-                let width = width as u32;
-                let first = seat.rank / width * width;
-                (combined_within(&met, op, ty, first..first + width), ty)
+                (self.clustered(op, width, &lanes, brought, ty), ty)
             }
             _ => {
                 let all = lanes.possible();
@@ -402,7 +383,7 @@ fn combined_below(met: &LaneValues, op: BinOp, ty: Ty, rank: u32) -> Expr {
 }
 
 /// The values of the lanes of these ranks, combined.
-fn combined_within(met: &LaneValues, op: BinOp, ty: Ty, ranks: Range<u32>) -> Expr {
+pub(super) fn combined_within(met: &LaneValues, op: BinOp, ty: Ty, ranks: Range<u32>) -> Expr {
     let values = met.values(&Expr::Const(neutral(op, ty)));
     let those = met.taken.iter().zip(values);
     let those = those.filter(|(taken, _)| ranks.contains(&taken.0));

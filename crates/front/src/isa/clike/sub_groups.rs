@@ -16,7 +16,7 @@
 use super::ast::Expr as Tree;
 use super::calls::{Does, FunctionRow, In, ONE, Role};
 use super::function::Args;
-use super::lanes::{Handed, NamedLane};
+use super::lanes::{Handed, NamedLane, combined_within};
 use super::lower::Lowering;
 use super::types::Value;
 use crate::isa::ptx::{LaneSet, both, equal};
@@ -122,6 +122,36 @@ impl Lowering<'_, '_> {
         let together = self.lanes_together(&tree.range)?;
         args.lanes = Some(self.lanes_of(together));
         self.hands(handed, Scope::Warp, tree, args)
+    }
+
+    /// The bit of this work-item in a set, which is the same for all of them, or undefined.
+    pub(super) fn own_bit(&mut self, lanes: &LaneSet, brought: Expr, ty: Ty) -> Expr {
+        let all = lanes.possible();
+        let met = self.brings(lanes, brought, ty, Expr::Const(1), &all);
+        self.misused_unless(met.same(ty));
+        let own = Expr::Const(lanes.seat.rank.into());
+        let bit = Expr::Bin(BinOp::Shr, Ty::U32, met.own().into(), own.into());
+        Expr::Bin(BinOp::And, Ty::U32, bit.into(), Expr::Const(1).into())
+    }
+
+    /// The values of this work-item's cluster, combined. A cluster larger than a sub-group is
+    /// undefined.
+    pub(super) fn clustered(
+        &mut self,
+        op: BinOp,
+        width: i64,
+        lanes: &LaneSet,
+        brought: Expr,
+        ty: Ty,
+    ) -> Expr {
+        let all = lanes.possible();
+        let met = self.brings(lanes, brought, ty, Expr::Const(1), &all);
+        if width > self.max_sub_group_size(lanes) {
+            self.misused_unless(Expr::Const(0));
+        }
+        let width = width as u32;
+        let first = lanes.seat.rank / width * width;
+        combined_within(&met, op, ty, first..first + width)
     }
 
     /// The maximum size of a sub-group.
