@@ -20,7 +20,9 @@ use engine::eval::{Assignment, Eval};
 use engine::execution::Execution;
 use engine::facts::Facts;
 use engine::replay::{Replay, declared, replay};
+use engine::skeleton::Skeleton;
 use program::EventKind;
+use program::memory::CellId;
 use simt::record::{RunEvent, WriteId};
 
 /// The result of a replay.
@@ -137,6 +139,24 @@ struct MatchedRun {
     fences: Vec<(usize, usize)>,
 }
 
+/// The initial writes of a skeleton, by the executor's number of their memory: the executor counts
+/// the cells of all memory.
+fn initial_writes(sk: &Skeleton) -> BTreeMap<WriteId, usize> {
+    let cells = sk.memory.cells.iter().enumerate();
+    let own = cells.map(|(i, cell)| (CellId(i as u32), cell));
+    let own = own
+        .filter(|(id, cell)| cell.memory == *id)
+        .map(|(id, _)| id);
+    let mut left = sk.init_cells.iter().enumerate().peekable();
+    let mut all = BTreeMap::new();
+    for (location, id) in own.enumerate() {
+        if let Some((event, _)) = left.next_if(|(_, cell)| **cell == id) {
+            all.insert(WriteId::Initial(location), event);
+        }
+    }
+    all
+}
+
 /// Matches the events of each thread with those of the skeleton.
 ///
 /// # Errors
@@ -150,9 +170,7 @@ fn match_events(facts: &Facts<'_>, events: &[RunEvent]) -> Result<MatchedRun, St
             choices: Vec::new(),
         },
         executed: EventSet::from_fn(n, |e| sk.event(e).kind == EventKind::Init),
-        writes: (0..sk.init_cells.len())
-            .map(|i| (WriteId::Initial(i), i))
-            .collect(),
+        writes: initial_writes(sk),
         reads: Vec::new(),
         fences: Vec::new(),
     };

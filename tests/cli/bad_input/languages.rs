@@ -173,7 +173,7 @@ fn members_are_named_as_their_structure_has_them() {
         (
             "m = { type = \"Node\", size = 100000 }",
             "x == 1",
-            "memory holds 1 to 16384 values",
+            "memory holds 1 to 65536 values",
         ),
         (
             "m = { type = \"Node\", init = [1, 2, \"&m.q\"] }",

@@ -30,6 +30,7 @@ mod meetings;
 pub mod pool;
 pub mod progress;
 mod relations;
+mod touched;
 mod unrolling;
 mod values;
 
@@ -45,6 +46,7 @@ pub use values::{domain, images, needed};
 use fixed::UnwrittenObjects;
 use meetings::barrier::alike::{SharedWaits, are_alike};
 use meetings::{barrier, launch};
+use touched::TouchedCells;
 use unrolling::unroll::Unroller;
 use unrolling::unrolled::{self, Instructions, LongLoops, ThreadEndings, Unrolling};
 use unrolling::{deps, ends, kept, racing};
@@ -96,6 +98,7 @@ impl Skeleton {
             deadline,
             fixed: &fixed,
             observed: &observed_registers(test),
+            cells: &TouchedCells::first(&memory, test),
             purpose,
         };
         let (mut out, first_events) = unroll_with_passing(&input)?;
@@ -374,6 +377,7 @@ struct UnrollInput<'x> {
     deadline: Option<Instant>,
     fixed: &'x UnwrittenObjects,
     observed: &'x [Vec<bool>],
+    cells: &'x TouchedCells,
     purpose: Purpose,
 }
 
@@ -394,9 +398,11 @@ fn unroll(
         deadline,
         fixed,
         observed,
+        cells,
         purpose,
     } = input;
     let (mut writing, mut racing) = (Instructions::default(), Instructions::default());
+    let mut cells = cells.clone();
     loop {
         let endings = Default::default();
         let out = Unrolling {
@@ -415,6 +421,7 @@ fn unroll(
             fixed,
             writing: &writing,
             racing: &racing,
+            cells: &cells,
             purpose,
             out,
             endings,
@@ -429,6 +436,9 @@ fn unroll(
             Err(late @ Reason::Time) => return Err(late),
             Ok(init_cells) if found.is_empty() => {
                 let mut out = unroller.out;
+                if cells.grow(memory, &out) {
+                    continue;
+                }
                 let grown = kept::writing(program, memory, &mut out);
                 out.pool.given_up()?;
                 let shown = if purpose.is_progress() {
@@ -458,7 +468,7 @@ impl Unroller<'_> {
         let mut init_cells = Vec::new();
         for (i, cell) in self.memory.cells.iter().enumerate() {
             let id = CellId(i as u32);
-            if cell.memory != id {
+            if cell.memory != id || !self.cells.has(id) {
                 continue;
             }
             if self.out.events.len() >= MAX_EVENTS {

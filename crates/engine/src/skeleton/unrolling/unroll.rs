@@ -39,6 +39,7 @@ use crate::skeleton::loops::{FlowStep, Jump, Loops, Position};
 use crate::skeleton::meetings::barrier::alike::SharedWaits;
 use crate::skeleton::pool::{Cond, TermId};
 use crate::skeleton::progress::Purpose;
+use crate::skeleton::touched::TouchedCells;
 use program::memory::Memory;
 use program::options::OptionValues;
 use program::{BarrierNaming, Op, Program, ThreadId};
@@ -63,6 +64,8 @@ pub(crate) struct Unroller<'a> {
     pub(crate) writing: &'a Instructions,
     /// Reads that have to remain once if iterations with them are left out.
     pub(crate) racing: &'a Instructions,
+    /// The cells that have initial writes.
+    pub(crate) cells: &'a TouchedCells,
     pub(crate) purpose: Purpose,
     pub(crate) out: Unrolling,
     /// The ways in which the current thread ends.

@@ -886,7 +886,7 @@ fn structures_are_read_as_the_language_has_them() {
         ("int m[][2] = {1, 2, 3, 4};", "an array without a size"),
         ("int m[99999][99999];", "an array has 1 to"),
         (
-            "struct Big { int a[16384]; int b; };",
+            "struct Big { int a[65536]; int b; };",
             "a structure of 1 to",
         ),
     ] {

@@ -21,7 +21,7 @@ use diag::{MAX_NESTING, one_line};
 use program::{Class, Ty};
 
 /// The largest number of elements of an array that code declares.
-const MAX_ELEMENTS: u64 = 16_384;
+const MAX_ELEMENTS: u64 = 65_536;
 
 impl<'a> Lowering<'a, '_> {
     /// The type that a cast names.

@@ -87,7 +87,7 @@ impl Laid {
 }
 
 /// The maximum number of elements in a buffer.
-const LONGEST: u64 = 16_384;
+const LONGEST: u64 = 65_536;
 
 /// The word for bytes whose contents accesses decide, and the maximum number of them.
 pub(super) const BYTES: &str = "bytes";

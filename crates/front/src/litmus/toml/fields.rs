@@ -23,7 +23,7 @@ const BYTE: Ty = Ty {
 const MAX_BYTES: u32 = 65_536;
 
 /// The maximum number of elements of an array in a structure.
-const MAX_ELEMENTS: u32 = 16_384;
+const MAX_ELEMENTS: u32 = 65_536;
 
 impl TestReader<'_, '_> {
     /// Reads `fields`; each begins at a multiple of its size, as in C.

@@ -32,7 +32,7 @@ pub(in crate::litmus) const UNKNOWN: &str = "unknown";
 pub(super) const MBARRIER: &str = "mbarrier";
 
 /// The maximum number of elements of an array given by its size.
-const MAX_ELEMENTS: u32 = 16_384;
+const MAX_ELEMENTS: u32 = 65_536;
 
 /// An entry of a table: its name, the place of the name, and its value.
 type TableEntry<'t, 'a> = (&'t str, Span, &'t Value<'a>);
