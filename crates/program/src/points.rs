@@ -8,8 +8,8 @@
 //!   accesses memory through them. Then every thread that does so with an instruction of the same
 //!   name may have received each of them (PTX ISA, *ldmatrix*: all use the same qualifiers).
 //!   Elsewhere they are numbers.
-//! - A value shifted to the left, or masked by [`LOW`], is a number: it selects a byte of an
-//!   element.
+//! - A value that is shifted, or masked by [`LOW`], is a number: it selects a byte of an element,
+//!   or it is a part of a descriptor. The distance of two addresses is a number, too.
 //! - Address arithmetic stays inside its object. The engines detect accesses beyond it by address.
 
 use std::collections::BTreeSet;
@@ -26,11 +26,15 @@ use crate::{BinOp, Expr, Init, Instr, LocId, LocationKind, Op, Program, RegId, T
 pub type Targets = BTreeSet<LocId>;
 
 /// The address bits that a mask turns into a plain number.
-const LOW: std::ops::Range<i64> = 0..256;
+const LOW: std::ops::Range<i64> = 0..1 << 20;
 
 /// Whether a mask keeps only those bits.
 fn is_low(mask: &Expr) -> bool {
     matches!(mask, Expr::Const(mask) if LOW.contains(mask))
+}
+
+fn is_address(value: &Expr) -> bool {
+    matches!(value, Expr::Address(_))
 }
 
 /// The address and type of a memory access.
@@ -136,7 +140,10 @@ impl Points {
                 .get(&Holder::Reg(thread, *r))
                 .cloned()
                 .unwrap_or_default(),
-            Expr::Bin(BinOp::Shl, ..) => Targets::new(),
+            Expr::Bin(BinOp::Shl | BinOp::Shr, ..) => Targets::new(),
+            Expr::Bin(BinOp::Sub, _, a, b) if is_address(b) && !self.of(thread, a).is_empty() => {
+                Targets::new()
+            }
             Expr::Bin(BinOp::And, _, a, b) if is_low(a) || is_low(b) => Targets::new(),
             Expr::Bin(_, _, a, b) | Expr::Select(_, a, b) => {
                 &self.of(thread, a) | &self.of(thread, b)

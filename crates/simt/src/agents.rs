@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use super::elements;
 use program::litmus::LitmusTest;
-use program::{Element, Instr, Op, Program, RegId, Tag, Tags, Thread, ThreadId};
+use program::{Element, Instr, Op, Program, RegId, Scope, Tag, Tags, Thread, ThreadId};
 
 /// A family of instructions with common groups: operations join groups of their family, marks make
 /// them, waits await them.
@@ -100,6 +100,7 @@ fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> 
     if test.program.asynchronous().is_none() {
         return Ok(None);
     }
+    one_for_each_warpgroup(&test.program)?;
     let mut new = test.clone();
     let mut agents = Vec::new();
     for t in test.program.thread_ids() {
@@ -135,6 +136,34 @@ fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> 
         }
     }
     Ok(Some((new, agents)))
+}
+
+/// Refuses matrix instructions of several threads of a warpgroup: a wait by one of them is for the
+/// reads of all, and agents know their own thread alone.
+fn one_for_each_warpgroup(program: &Program) -> Result<(), String> {
+    let mut seen: Vec<ThreadId> = Vec::new();
+    for t in program.thread_ids() {
+        let thread = program.thread(t);
+        let mut reads = thread.code.iter().filter(|instr| {
+            let mut all = instr.op.accesses();
+            all.any(|access| access.tags.has(Tag::Wgmma))
+        });
+        let (Some(first), Some(warp)) = (reads.next(), thread.place.warp) else {
+            continue;
+        };
+        let together = |other: &ThreadId| {
+            let other = &program.thread(*other).place;
+            other.same(&thread.place, Scope::Cta) && other.warp.is_some_and(|w| w / 4 == warp / 4)
+        };
+        if seen.iter().any(together) {
+            return Err(format!(
+                "not in this machine: `{}` by several threads of a warpgroup",
+                first.text
+            ));
+        }
+        seen.push(t);
+    }
+    Ok(())
 }
 
 /// The element of a micro-op that has no order with its siblings, unless they are pieces of one

@@ -6,4 +6,4 @@ pub mod ptx;
 pub mod spirv;
 mod symbols;
 
-pub use symbols::{MemorySymbol, Object, OpenObjects, SymbolKind, Symbols};
+pub use symbols::{MemorySymbol, Object, OpenObjects, SymbolKind, Symbols, TensorShape};

@@ -96,6 +96,8 @@ pub struct Object {
     pub fields: Option<Layout>,
     /// PTX: an array of bytes; accesses decide the types of its contents.
     pub cut: bool,
+    /// PTX: the shape of the tensor, if it is a tensor map.
+    pub tensor: Option<TensorShape>,
     /// C family: dynamic shared memory, which code may view as several types.
     pub dynamic: bool,
     /// Initial values, one per cell.
@@ -120,6 +122,35 @@ pub struct Object {
     pub watched: bool,
 }
 
+/// The shape of a tensor, and of its tiles. Dimensions begin with the one of adjacent elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorShape {
+    /// The size in bytes of an element.
+    pub element: u32,
+    /// The number of elements in each dimension.
+    pub sizes: Vec<i64>,
+    /// The distance in bytes between neighbours, in each dimension but the first.
+    pub strides: Vec<i64>,
+    /// The number of elements of a tile in each dimension.
+    pub boxes: Vec<i64>,
+    /// The bytes that a swizzle permutes in shared memory, or 0.
+    pub swizzle: i64,
+}
+
+impl TensorShape {
+    /// The number of bytes from the first element to the last one.
+    pub fn extent(&self) -> i64 {
+        let steps = self.strides.iter().zip(&self.sizes[1..]);
+        let last: i64 = steps.map(|(stride, size)| stride * (size - 1)).sum();
+        last + self.sizes[0] * i64::from(self.element)
+    }
+
+    /// The number of bytes of a tile.
+    pub fn bytes(&self) -> i64 {
+        self.boxes.iter().product::<i64>() * i64::from(self.element)
+    }
+}
+
 impl Object {
     /// A global scalar of unknown type that starts at `value`.
     pub fn scalar(value: i64) -> Object {
@@ -130,6 +161,7 @@ impl Object {
             record: None,
             fields: None,
             cut: false,
+            tensor: None,
             dynamic: false,
             init: vec![Init::Int(value)],
             space: Space::Global,

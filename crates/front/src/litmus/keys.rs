@@ -324,6 +324,12 @@ pub(super) const LOCATION: &[TableKey] = &[
         \"u32[4]\", bar = \"mbarrier\" }`; instead of `type`",
     ),
     key(
+        "tensor",
+        ValueShape::Text,
+        "PTX: the shape of the tensor of a tensor map: `b16[64, 128] box[64, 8] swizzle128` \
+         (sizes and box from the dimension with adjacent elements; `strides[128]` in bytes)",
+    ),
+    key(
         "space",
         ValueShape::Word(SPACES),
         "global (one copy), shared (one per CTA), const, local (one per thread; OpenCL: one \

@@ -17,6 +17,10 @@
 //! - *Mbarrier-based Completion Mechanism*: the operation on the object for a bulk copy covers only
 //!   that copy.
 //! - *cp.async.bulk.wait_group*: with `.read`, the wait covers only its reads.
+//! - *wgmma.commit_group*: a group holds the operations of the warpgroup. So a wait by one of its
+//!   threads is for the reads that any of them makes for the same instruction.
+
+use std::collections::HashMap;
 
 use super::base::{BaseRel, is_at, location, speaks_of_readings};
 use crate::skeleton::graph::EdgeKind;
@@ -185,6 +189,7 @@ pub(crate) fn group_read(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 
 fn waits(sk: &mut Skeleton, tag: Tag, of: fn(&Event) -> bool) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
+    let shared = shared_reads(sk);
     for (i, j) in pairs(sk, |a, b| is_copy(a) && of(a) && b.tags.has(tag)).iter() {
         let Some(pending) = pending_at(sk, &sk.events[j]) else {
             continue;
@@ -192,9 +197,52 @@ fn waits(sk: &mut Skeleton, tag: Tag, of: fn(&Event) -> bool) -> BaseRel {
         if groups_of(sk, i) == Some(groups(&sk.events[j])) {
             let cond = at_least(sk, pending as usize + 1, i..j);
             rel.add(i, j, cond);
+            for &other in shared.get(&i).into_iter().flatten() {
+                rel.add(other, j, cond);
+            }
         }
     }
     rel
+}
+
+/// The warps of a warpgroup (PTX ISA, *Warpgroup*).
+const WARPS_OF_GROUP: u32 = 4;
+
+/// Whether two threads belong to one warpgroup.
+fn in_one_warpgroup(sk: &Skeleton, a: ThreadId, b: ThreadId) -> bool {
+    let (a, b) = (&sk.program.thread(a).place, &sk.program.thread(b).place);
+    let warps = a.warp.zip(b.warp);
+    a.same(b, Scope::Cta) && warps.is_some_and(|(a, b)| a / WARPS_OF_GROUP == b / WARPS_OF_GROUP)
+}
+
+/// For each read of a matrix instruction, the reads that other threads of the warpgroup make for the
+/// same execution of the instruction: those of the same micro-op, of threads that came to it as
+/// often before.
+fn shared_reads(sk: &Skeleton) -> HashMap<usize, Vec<usize>> {
+    let mut came: HashMap<(ThreadId, usize, u8), usize> = HashMap::new();
+    // The micro-op, its text, and how often its thread came to it before.
+    let mut same: HashMap<(usize, u8, &str, usize), Vec<(ThreadId, usize)>> = HashMap::new();
+    for (i, e) in sk.events.iter().enumerate() {
+        let Some(thread) = e.thread.filter(|_| e.tags.has(Tag::Wgmma) && is_copy(e)) else {
+            continue;
+        };
+        let Some(instr) = sk.program.thread(thread).code.get(e.instr) else {
+            continue;
+        };
+        let before = came.entry((thread, e.instr, e.part)).or_default();
+        let read = (e.instr, e.part, instr.text.as_str(), *before);
+        same.entry(read).or_default().push((thread, i));
+        *before += 1;
+    }
+    let mut all: HashMap<usize, Vec<usize>> = HashMap::new();
+    for reads in same.values().filter(|reads| reads.len() > 1) {
+        for &(own, i) in reads {
+            let others = reads.iter().filter(|read| read.1 != i);
+            let shared = others.filter(|read| in_one_warpgroup(sk, own, read.0));
+            all.insert(i, shared.map(|read| read.1).collect());
+        }
+    }
+    all
 }
 
 /// The number of groups that may be pending behind a wait.

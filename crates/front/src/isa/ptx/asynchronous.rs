@@ -18,9 +18,9 @@
 //!   after it.
 //!
 //! # Where we differ
-//! - `wgmma.mma_async d, [x], bytes` is a short form. It reads a location where PTX has a matrix
-//!   descriptor. It leaves the first element that it read in `d`, where PTX has accumulators. One
-//!   thread represents its warpgroup.
+//! - `wgmma.mma_async d, [x], bytes` is a short form ([`super::wgmma`] has the form of PTX). It
+//!   reads a location where PTX has a matrix descriptor. It leaves the first element that it read
+//!   in `d`, where PTX has accumulators. One thread represents its warpgroup.
 
 use super::atomics::{RED_OPS, SEM, acquires_nothing, updated_by};
 use super::copies::{
@@ -34,7 +34,7 @@ use super::needs::Need;
 use super::operands::plus;
 use super::table::{B128, DATA, InstrRow, OperandRole, QualGroup, QualKind, SCOPES, TYPES};
 use diag::Sink;
-use program::{Op, Program, Scope, Space, Tag, Tags};
+use program::{Expr, Op, Program, Scope, Space, Tag, Tags};
 
 const STORE: QualGroup = QualGroup {
     kind: QualKind::Sem,
@@ -93,7 +93,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         "`wgmma.mma_async d, [x], bytes`",
         "a matrix instruction that begins to read an operand in shared memory through the async \
         proxy; `d`, a register without other uses, gets the first element (short form)",
-        &[ALIGNED],
+        &[],
         &[OperandRole::Dst, OperandRole::Addr, OperandRole::Loose],
         multiply,
     )
@@ -105,7 +105,10 @@ pub(super) const ROWS: &[InstrRow] = &[
         "orders earlier accesses before later matrix instructions",
         &[ALIGNED],
         &[],
-        |e, _| e.push(mark(&[Tag::WgmmaFence], None)),
+        |e, _| {
+            e.push(mark(&[Tag::WgmmaFence], None));
+            e.fence_fragments();
+        },
     )
     .needs(&[Need::always((8, 0), 90)])
     .keyed(&["fence"]),
@@ -115,7 +118,10 @@ pub(super) const ROWS: &[InstrRow] = &[
         "makes a group of the matrix instructions since the last such group",
         &[ALIGNED],
         &[],
-        |e, _| e.push(mark(&[Tag::CommitGroup, Tag::Wgmma], None)),
+        |e, _| {
+            e.push(mark(&[Tag::CommitGroup, Tag::Wgmma], None));
+            e.commit_fragments();
+        },
     )
     .needs(&[Need::always((8, 0), 90)])
     .keyed(&["commit_group"]),
@@ -125,7 +131,12 @@ pub(super) const ROWS: &[InstrRow] = &[
         "waits until at most the `n` latest groups of matrix instructions are incomplete",
         &[ALIGNED],
         &[OperandRole::Loose],
-        |e, c| wait_group(e, c, &[Tag::WaitGroup, Tag::Wgmma]),
+        |e, c| {
+            wait_group(e, c, &[Tag::WaitGroup, Tag::Wgmma]);
+            if let Expr::Const(pending) = c.expr(0) {
+                e.release_fragments(pending);
+            }
+        },
     )
     .needs(&[Need::always((8, 0), 90)])
     .keyed(&["wait_group"]),

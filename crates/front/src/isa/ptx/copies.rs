@@ -46,8 +46,8 @@ use super::tensormap::{PLACES, tensor_map};
 use crate::isa::Object;
 use diag::{Sink, Span};
 use program::{
-    Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Scope, Space, Tag,
-    Tags, Thread, Ty, Update,
+    Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, RegId, Scope, Space,
+    Tag, Tags, Thread, Ty, Update,
 };
 
 const CACHE: QualGroup = QualGroup {
@@ -70,7 +70,7 @@ const OWN: QualGroup = QualGroup {
     kind: QualKind::Space,
     words: &["shared", "shared::cta"],
 };
-const BULK: QualGroup = QualGroup {
+pub(super) const BULK: QualGroup = QualGroup {
     kind: QualKind::Ignored,
     words: &[
         "shared::cta",
@@ -81,12 +81,12 @@ const BULK: QualGroup = QualGroup {
         MULTICAST,
     ],
 };
-const DIMENSIONS: QualGroup = QualGroup {
+pub(super) const DIMENSIONS: QualGroup = QualGroup {
     kind: QualKind::Op,
     words: &["1d", "2d", "3d", "4d", "5d"],
 };
 /// The dimensions of a tensor, for an instruction that also has an operation.
-const AXES: QualGroup = QualGroup {
+pub(super) const AXES: QualGroup = QualGroup {
     kind: QualKind::Round,
     ..DIMENSIONS
 };
@@ -101,9 +101,9 @@ const WIDE_TYPE: QualGroup = QualGroup {
 /// The qualifier of an operation that an mbarrier object tracks.
 pub(super) const TRACKED: &str = "mbarrier::complete_tx::bytes";
 /// The qualifier of an operation that belongs to a bulk group.
-const GROUPED: &str = "bulk_group";
+pub(super) const GROUPED: &str = "bulk_group";
 /// The qualifier of a bulk copy to several CTAs.
-const MULTICAST: &str = "multicast::cluster";
+pub(super) const MULTICAST: &str = "multicast::cluster";
 const B64: QualGroup = QualGroup {
     kind: QualKind::Type,
     words: &["b64"],
@@ -775,16 +775,9 @@ fn tensor(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     let Some(ty) = one_type(e, c, range, there) else {
         return;
     };
-    let Some(at) = e.temporary(c, "tensor map", Ty::U64) else {
+    let Some(at) = read_map(e, c, map) else {
         return;
     };
-    let mut access = AsyncAccess::weak(Tag::TensormapProxy).source(Ty::U64);
-    access.tags.insert(Tag::Asynchronous);
-    e.push(Op::Load {
-        dst: at,
-        addr: c.expr(map),
-        access,
-    });
     let (there, here) = (aligned(Expr::Reg(at), UNIT), aligned(c.expr(shared), UNIT));
     let (to, from) = if loads { (here, there) } else { (there, here) };
     let range = CopyRange { to, from, bytes };
@@ -792,6 +785,19 @@ fn tensor(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     if copied.is_some() && loads {
         mbarrier::complete(e, c, 3, c.expr(3), bytes);
     }
+}
+
+/// Emits the read of a tensor map; the register gets the address that it holds.
+pub(super) fn read_map(e: &mut Emit<'_, '_>, c: &PtxInstr, map: usize) -> Option<RegId> {
+    let at = e.temporary(c, "tensor map", Ty::U64)?;
+    let mut access = AsyncAccess::weak(Tag::TensormapProxy).source(Ty::U64);
+    access.tags.insert(Tag::Asynchronous);
+    e.push(Op::Load {
+        dst: at,
+        addr: c.expr(map),
+        access,
+    });
+    Some(at)
 }
 
 fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
@@ -866,16 +872,9 @@ fn reduce_tensor(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     if of_elements(e, c, ty).is_none() {
         return;
     }
-    let Some(at) = e.temporary(c, "tensor map", Ty::U64) else {
+    let Some(at) = read_map(e, c, 0) else {
         return;
     };
-    let mut access = AsyncAccess::weak(Tag::TensormapProxy).source(Ty::U64);
-    access.tags.insert(Tag::Asynchronous);
-    e.push(Op::Load {
-        dst: at,
-        addr: c.expr(0),
-        access,
-    });
     let range = CopyRange {
         to: aligned(Expr::Reg(at), UNIT),
         from: aligned(c.expr(1), UNIT),
@@ -969,7 +968,11 @@ pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &PtxInstr, global: bool) -> Opt
 
 /// The destinations of a bulk copy, each with its mbarrier object: the same offset in the memory of
 /// every CTA in the mask.
-fn targets(e: &mut Emit<'_, '_>, c: &PtxInstr, multicast: bool) -> Option<Vec<(Expr, Expr)>> {
+pub(super) fn targets(
+    e: &mut Emit<'_, '_>,
+    c: &PtxInstr,
+    multicast: bool,
+) -> Option<Vec<(Expr, Expr)>> {
     if !multicast {
         return Some(vec![(c.expr(0), c.expr(3))]);
     }
@@ -1336,7 +1339,7 @@ pub(super) fn end(
 }
 
 /// An end with an unknown location; a second pass may learn it.
-fn unknown(e: &mut Emit<'_, '_>, space: Space) -> CopyEnd {
+pub(super) fn unknown(e: &mut Emit<'_, '_>, space: Space) -> CopyEnd {
     e.ask();
     CopyEnd::In(space)
 }

@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use super::descriptors;
 use super::operands::plus;
 use program::memory::ALIGNMENT;
 use program::{BinOp, Expr, Instr, LocId, Op, RegId, Ty};
@@ -32,33 +33,15 @@ pub(super) fn value(
         Expr::Const(_) | Expr::Address(_) => Some(e.clone()),
         Expr::Reg(r) => known(*r),
         Expr::Bin(BinOp::Unknown, ..) | Expr::Fused(..) => None,
-        Expr::Bin(op, ty, a, b) => match (of(a)?, of(b)?) {
-            (Expr::Const(_), Expr::Const(0)) if op.divides() => None,
-            (Expr::Const(a), Expr::Const(b)) => Some(Expr::Const(op.apply(*ty, a, b))),
-            (address, Expr::Const(by)) | (Expr::Const(by), address) if *op == BinOp::Add => {
-                whole(*ty, address.base()?).then(|| plus(address, by, BYTES))
+        Expr::Bin(op, ty, a, b) => {
+            let (a, b) = (of(a), of(b));
+            if let Some(of_descriptor) =
+                descriptors::computed(*op, *ty, a.as_ref(), b.as_ref(), narrow)
+            {
+                return of_descriptor;
             }
-            (address, Expr::Const(by)) if *op == BinOp::Sub => {
-                whole(*ty, address.base()?).then(|| plus(address, by.wrapping_neg(), BYTES))
-            }
-            // The assumed alignment of objects is checked elsewhere (`pointers`).
-            (address, Expr::Const(mask)) | (Expr::Const(mask), address) if *op == BinOp::And => {
-                let (loc, offset) = place(&address)?;
-                match (Ty {
-                    signed: true,
-                    ..*ty
-                })
-                .wrap(mask)
-                {
-                    mask if (0..ALIGNMENT).contains(&mask) => Some(Expr::Const(offset & mask)),
-                    mask if (-ALIGNMENT..0).contains(&mask) && whole(*ty, loc) => {
-                        Some(behind(Expr::Address(loc), offset & mask))
-                    }
-                    _ => None,
-                }
-            }
-            _ => None,
-        },
+            binary(*op, *ty, a?, b?, &whole)
+        }
         Expr::Cmp(op, ty, a, b) => match (of(a)?, of(b)?) {
             (Expr::Const(a), Expr::Const(b)) => Some(Expr::Const(i64::from(op.holds(*ty, a, b)))),
             _ => None,
@@ -70,8 +53,45 @@ pub(super) fn value(
         },
         Expr::Cast(ty, inner) => match of(inner)? {
             Expr::Const(v) => Some(Expr::Const(ty.wrap(v))),
-            address => whole(*ty, address.base()?).then_some(address),
+            other => match descriptors::converted(&other, *ty) {
+                Some(of_descriptor) => of_descriptor,
+                None => whole(*ty, other.base()?).then_some(other),
+            },
         },
+    }
+}
+
+/// Evaluates an operation on known values. `whole`: whether a type holds a location's addresses.
+fn binary(op: BinOp, ty: Ty, a: Expr, b: Expr, whole: &dyn Fn(Ty, LocId) -> bool) -> Option<Expr> {
+    match (a, b) {
+        (Expr::Const(_), Expr::Const(0)) if op.divides() => None,
+        (Expr::Const(a), Expr::Const(b)) => Some(Expr::Const(op.apply(ty, a, b))),
+        (address, Expr::Const(by)) | (Expr::Const(by), address) if op == BinOp::Add => {
+            whole(ty, address.base()?).then(|| plus(address, by, BYTES))
+        }
+        (address, Expr::Const(by)) if op == BinOp::Sub => {
+            whole(ty, address.base()?).then(|| plus(address, by.wrapping_neg(), BYTES))
+        }
+        // The assumed alignment of objects is checked elsewhere (`pointers`).
+        (address, Expr::Const(mask)) | (Expr::Const(mask), address) if op == BinOp::And => {
+            let (loc, offset) = place(&address)?;
+            match (Ty { signed: true, ..ty }).wrap(mask) {
+                mask if (0..ALIGNMENT).contains(&mask)
+                    || (0..descriptors::ALIGNED).contains(&mask) && whole(Ty::U32, loc) =>
+                {
+                    Some(Expr::Const(offset & mask))
+                }
+                mask if (-ALIGNMENT..0).contains(&mask) && whole(ty, loc) => {
+                    Some(behind(Expr::Address(loc), offset & mask))
+                }
+                mask if descriptors::keeps_address(mask) && whole(Ty::U32, loc) => {
+                    let kept = offset & (mask | !(descriptors::ALIGNED - 1));
+                    Some(behind(Expr::Address(loc), kept))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 
@@ -258,7 +278,20 @@ impl Domain for Registers<'_> {
 
     fn meet(&self, state: &mut Values, other: &Values) -> bool {
         let before = state.len();
-        state.retain(|reg, value| other.get(reg) == Some(value));
-        state.len() < before
+        let mut weaker = false;
+        state.retain(|reg, value| {
+            let Some(other) = other.get(reg) else {
+                return false;
+            };
+            if let Some(joined) =
+                descriptors::joined(value, other, self.narrow).filter(|_| value != other)
+            {
+                weaker |= *value != joined;
+                *value = joined;
+                return true;
+            }
+            value == other
+        });
+        weaker || state.len() < before
     }
 }

@@ -14,11 +14,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::copies::mark;
+use super::descriptors;
 use super::known::{self, Values};
 use super::names::NameMeaning;
 use super::parse::OperandKind;
 use super::regs::{Regs, bare, is_half};
 use super::table::{InstrRow, Matched, OperandRole, PRED, QualKind, Quals};
+use super::wgmma::FragmentState;
 use super::{CodeItem, LoweredThread, PtxCode, PtxEnv};
 use crate::isa::Symbols;
 use diag::{Diagnostic, Sink, SourceLine, Span, one_line};
@@ -119,6 +121,10 @@ pub(super) struct Emit<'a, 's> {
     /// An earlier instruction already requires that all lanes execute it together, with no label or
     /// branch since.
     together: bool,
+    /// The lists of registers that matrix instructions use until they are waited for.
+    pub(super) fragments: Vec<FragmentState>,
+    /// The number of branches that only check the current item's registers.
+    pub(super) checks: usize,
     /// The known values of registers before the items that need them.
     known: &'a HashMap<usize, KnownRegisters>,
     /// The items that need known values of registers.
@@ -250,12 +256,15 @@ fn lower_with(
         converged: true,
         may_have_ended: false,
         together: false,
+        fragments: Vec::new(),
+        checks: 0,
         known,
         asking: Vec::new(),
         asks: false,
     };
     emit.collect_written();
     emit.collect_registers();
+    emit.collect_fragments();
     emit.emit_all();
     emit.patch();
     let init: HashMap<&str, &Init> = env.regs.iter().map(|r| (bare(&r.name), &r.init)).collect();
@@ -486,6 +495,7 @@ impl<'a> Emit<'a, '_> {
                 CodeItem::Instr(m) => {
                     let (first, errors) = (self.code.len(), self.sink.errors());
                     self.asks = self.known.get(&at).is_some_and(|known| known.addresses);
+                    self.checks = 0;
                     self.instruction(m, at);
                     // Without `.aligned`, lanes need not reach the barrier together.
                     let aligned = m.row.opcode == "bar"
@@ -494,13 +504,9 @@ impl<'a> Emit<'a, '_> {
                         [one] if aligned && one.op.barrier().is_some_and(gathers) => {
                             !self.may_have_ended
                         }
-                        all => {
-                            self.converged && !all.iter().any(|i| matches!(i.op, Op::Branch { .. }))
-                        }
+                        all => self.converged && branches(all) == self.checks,
                     };
-                    self.together &= !self.code[first..]
-                        .iter()
-                        .any(|i| matches!(i.op, Op::Branch { .. }));
+                    self.together &= branches(&self.code[first..]) == self.checks;
                     let failed = self.sink.errors() > errors;
                     if failed {
                         self.forget(m);
@@ -569,9 +575,15 @@ impl<'a> Emit<'a, '_> {
         let value = known::value(e, &|r| known.values.get(&r).cloned(), &|loc| {
             is_narrow(self.env, self.symbols, loc)
         });
-        value
-            .filter(|value| self.is_inside(value, known.reached))
-            .map(PtxArg::Expr)
+        let value = value?;
+        if descriptors::is_encoded(&value) {
+            let takes = matches!(&self.unit.items[at], CodeItem::Instr(m) if m.is_product());
+            return descriptors::operand(value, e)
+                .filter(|_| takes)
+                .map(PtxArg::Expr);
+        }
+        self.is_inside(&value, known.reached)
+            .then_some(PtxArg::Expr(value))
     }
 
     /// Whether a known address may replace its register. An address outside its location in shared
@@ -686,6 +698,7 @@ impl<'a> Emit<'a, '_> {
             found,
             opcode,
         };
+        self.check_fragments(m);
         (m.row.lower)(self, &call);
         if let Some(at) = around {
             let end = self.code.len();
@@ -729,6 +742,12 @@ impl<'a> Emit<'a, '_> {
             }
         }
     }
+}
+
+fn branches(code: &[Instr]) -> usize {
+    let all = code.iter();
+    all.filter(|instr| matches!(instr.op, Op::Branch { .. }))
+        .count()
 }
 
 /// Whether all threads of the CTA wait at a barrier.

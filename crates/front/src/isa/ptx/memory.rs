@@ -72,6 +72,10 @@ const PREFETCHED: QualGroup = QualGroup {
     kind: QualKind::Space,
     words: &["global", "local"],
 };
+const MAP_SPACES: QualGroup = QualGroup {
+    kind: QualKind::Space,
+    words: &["const", "param"],
+};
 const LEVELS: QualGroup = QualGroup {
     kind: QualKind::Ignored,
     words: &["L1", "L2", "L2::evict_last", "L2::evict_normal"],
@@ -127,6 +131,16 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr],
         |_, _| {},
     ),
+    InstrRow::new(
+        "prefetch",
+        "`prefetch{.space}.tensormap [a]`",
+        "a hint; does nothing here",
+        &[MAP_SPACES],
+        &[OperandRole::Addr],
+        |e, _| e.through_register = false,
+    )
+    .needs(&[Need::always((8, 0), 90)])
+    .keyed(&["tensormap"]),
     InstrRow::new(
         "discard",
         "`discard{.global}.L2 [a], 128`",

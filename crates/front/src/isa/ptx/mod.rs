@@ -38,6 +38,7 @@ mod clusters;
 mod constant;
 mod control;
 mod copies;
+mod descriptors;
 mod expand;
 mod fences;
 mod floats;
@@ -71,7 +72,9 @@ mod tensormap;
 #[cfg(test)]
 mod tests;
 mod textures;
+mod tiles;
 mod unknown;
+mod wgmma;
 
 use super::Symbols;
 use origin::Origins;

@@ -99,10 +99,18 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
         &["unified"],
     ),
     (
-        "tensor copies and reductions other than those of a range",
-        &["tensor", "tile", "im2col"],
+        "tensor copies other than those of a tile",
+        &[
+            "im2col",
+            "im2col::w",
+            "im2col::w::128",
+            "tile::gather4",
+            "tile::scatter4",
+            "cta_group::2",
+        ],
     ),
-    ("prefetches", &["prefetch"]),
+    ("the mode of a tile without coordinates", &["tile"]),
+    ("prefetches other than of tiles", &["prefetch"]),
     ("masks of bytes", &["cp_mask"]),
     ("counts that an arrival returns", &["pending_count"]),
     (
@@ -144,13 +152,7 @@ pub(super) fn instruction(name: &str) -> Option<&'static str> {
 
 /// The description of a qualifier that no row has; `None` if PTX has no such qualifier.
 pub(super) fn qualifier(name: &str) -> Option<&'static str> {
-    let shape = name
-        .strip_prefix("m64n")
-        .and_then(|rest| rest.split_once('k'));
-    let is_shape = shape.is_some_and(|(n, k)| n.parse::<u16>().is_ok() && k.parse::<u16>().is_ok());
-    let of_descriptors =
-        "operands in matrix descriptors; `wgmma.mma_async d, [x], bytes` reads a location";
-    what(QUALIFIERS, name).or(is_shape.then_some(of_descriptors))
+    what(QUALIFIERS, name)
 }
 
 #[cfg(test)]

@@ -42,6 +42,8 @@ pub(super) struct RawInstr {
     /// The qualifiers, without their dots.
     pub(super) quals: Vec<Range<usize>>,
     pub(super) operands: Vec<PtxOperand>,
+    /// Coordinates follow an address, `[map, {c}]`; they are an operand of their own.
+    pub(super) tiled: bool,
 }
 
 /// An operand with its place.
@@ -112,6 +114,7 @@ pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<PtxStmt> {
         sink,
         out: Vec::new(),
         in_textures: false,
+        coordinates: None,
     };
     parser.run();
     parser.out
@@ -124,6 +127,8 @@ struct PtxParser<'a> {
     out: Vec<PtxStmt>,
     /// The current instruction names texels.
     in_textures: bool,
+    /// The coordinates behind the address that was read last.
+    coordinates: Option<PtxOperand>,
 }
 
 /// Instructions with texels as operands.
@@ -247,6 +252,8 @@ impl PtxParser<'_> {
         let (opcode, quals) = self.split(word);
         self.in_textures = TEXTURES.contains(&self.str(&opcode));
         let mut operands = Vec::new();
+        let mut tiled = false;
+        self.coordinates = None;
         // Operands of an unsupported instruction may have unknown forms. Collect the names in it:
         // it may write them.
         if outside::instruction(self.str(&opcode)).is_some() {
@@ -276,6 +283,10 @@ impl PtxParser<'_> {
         if !self.at_end() {
             loop {
                 operands.push(self.operand()?);
+                if let Some(coordinates) = self.coordinates.take() {
+                    operands.push(coordinates);
+                    tiled = true;
+                }
                 if !self.eat(',') {
                     break;
                 }
@@ -292,6 +303,7 @@ impl PtxParser<'_> {
             opcode,
             quals,
             operands,
+            tiled,
         }));
         Ok(())
     }
@@ -444,11 +456,12 @@ impl PtxParser<'_> {
                     });
                 }
                 name.brackets = true;
-                if self.tokens.peek() == PtxToken::Punct(',') {
-                    return self.fail(
-                        "`]`; coordinates of tensors are not supported, `cp.async.bulk.tensor \
-                         [dst], [map], bytes, [a]` copies a range",
-                    );
+                if self.eat(',') {
+                    self.skip_newlines();
+                    if self.tokens.peek() != PtxToken::Punct('{') {
+                        return self.fail("coordinates such as `{%r1, %r2}`");
+                    }
+                    self.coordinates = Some(self.operand()?);
                 }
                 if !self.eat(']') {
                     return self.fail("`]`");

@@ -17,6 +17,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::LoweredThread;
+use super::descriptors;
 use super::known;
 use super::memory;
 use super::parts;
@@ -42,6 +43,7 @@ const OFFSETS: &str =
 /// Settles accesses through addresses in registers. `untyped` lists accesses without a type, by
 /// thread; `open` lists objects with properties that no declaration decides.
 pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &OpenObjects, sink: &mut Sink) {
+    descriptors::relative(program);
     private::keep(program, untyped, open);
     spaces(program, untyped, sink);
     let mut points = Points::compute(program);
@@ -426,6 +428,11 @@ impl PointerCheck<'_> {
                     (_, true, true) => return,
                     (BinOp::Add | BinOp::Sub, false, true) if self.fits(&left, *ty) => (left, b),
                     (BinOp::Add, true, false) if self.fits(&right, *ty) => (right, a),
+                    // The distance of two bytes of one object.
+                    (BinOp::Sub, false, false) if left.len() == 1 && left == right => {
+                        self.arithmetic(a);
+                        return self.arithmetic(b);
+                    }
                     (BinOp::And, false, true) if self.is_aligned(&left, b, *ty) => {
                         return self.arithmetic(a);
                     }

@@ -15,7 +15,7 @@ use super::needs::Need;
 use super::parse::{OperandKind, PtxOperand, RawInstr};
 use super::{
     arith, asynchronous, atomics, barriers, bits, carry, clusters, control, copies, fences, lanes,
-    matrices, mbarrier, memory, multimem, outside, tensormap, textures, unknown,
+    matrices, mbarrier, memory, multimem, outside, tensormap, textures, tiles, unknown, wgmma,
 };
 use diag::{MappedText, Sink};
 use program::{Format, Scope, Ty};
@@ -40,6 +40,8 @@ pub struct InstrRow {
     pub(super) optional: usize,
     /// Whether the lowering handles the predicate itself, as for branches.
     pub(super) takes_predicate: bool,
+    /// Whether coordinates follow an address, as operand of their own.
+    pub(super) tiled: bool,
     /// The type of the result.
     pub(super) result: ResultTy,
     /// The versions and targets that it requires of a module.
@@ -70,6 +72,7 @@ impl InstrRow {
             operands,
             optional: 0,
             takes_predicate: false,
+            tiled: false,
             result,
             needs: &[],
             lower,
@@ -97,6 +100,12 @@ impl InstrRow {
     /// Marks the row as one with a lowering that handles the predicate.
     pub(super) const fn takes_predicate(mut self) -> InstrRow {
         self.takes_predicate = true;
+        self
+    }
+
+    /// Makes the row one for instructions with coordinates.
+    pub(super) const fn tiled(mut self) -> InstrRow {
+        self.tiled = true;
         self
     }
 
@@ -326,7 +335,7 @@ pub(super) const HINT: QualGroup = QualGroup {
 
 /// The families of the instruction set, in order of documentation: description, whether they make
 /// events for models, and rows. Families without events are computed before models see the program.
-pub(super) const FAMILIES: [(&str, bool, &[InstrRow]); 18] = [
+pub(super) const FAMILIES: [(&str, bool, &[InstrRow]); 20] = [
     ("loads and stores", true, memory::ROWS),
     ("textures and surfaces", true, textures::ROWS),
     ("atomic operations", true, atomics::ROWS),
@@ -347,6 +356,8 @@ pub(super) const FAMILIES: [(&str, bool, &[InstrRow]); 18] = [
     ),
     ("multimem addresses", true, multimem::ROWS),
     ("matrices in shared memory", true, matrices::ROWS),
+    ("matrix instructions of a warpgroup", true, wgmma::ROWS),
+    ("copies of tiles", true, tiles::ROWS),
     ("lanes of a warp", false, lanes::ROWS),
     ("control", false, control::ROWS),
     ("arithmetic and moves", false, arith::ROWS),
@@ -601,7 +612,8 @@ impl<'a> RowSearch<'a> {
             let last = self.raw.operands.last().map(|o| &o.kind);
             return self.raw.quals.is_empty() && matches!(last, Some(OperandKind::Int(_)));
         }
-        row.keys.iter().all(|key| self.has(key))
+        row.tiled == self.raw.tiled
+            && row.keys.iter().all(|key| self.has(key))
             && (row.one_of.is_empty() || row.one_of.iter().any(|key| self.has(key)))
     }
 

@@ -19,7 +19,7 @@ use super::table::{InstrRow, OperandRole, QualGroup, QualKind, SCOPES};
 use program::{Access, EventKind, Expr, Mark, Op, Space, Tag, Tags, Ty};
 
 /// The state spaces of tensor maps in tensor copies.
-pub(super) const PLACES: [Space; 2] = [Space::Global, Space::Constant];
+pub(super) const PLACES: [Space; 3] = [Space::Global, Space::Constant, Space::Param];
 
 const SPACES: QualGroup = QualGroup {
     kind: QualKind::Space,
@@ -216,11 +216,16 @@ pub(super) fn tensor_map(
     at: usize,
     places: &[Space],
 ) -> Option<()> {
+    let found = c.is_found(at);
+    if found {
+        e.ask();
+    }
     let Expr::Address(loc) = c.expr(at) else {
+        e.ask();
         e.error(
             "unsupported-address",
             c.opcode.clone(),
-            "a tensor map in a register is not supported",
+            "a tensor map at an address that is not known is not supported",
             |d| d.label("expected the name of a location that holds an address"),
         );
         return None;
@@ -261,6 +266,7 @@ fn space_word(space: &Space) -> &'static str {
     match space {
         Space::Shared => "shared",
         Space::Constant => "constant",
+        Space::Param => "parameter",
         _ => "global",
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::toml::is_identifier;
+use super::super::toml::{is_identifier, tensor_shape};
 use super::super::write::quote;
 use crate::isa::ptx::{format_named, type_named};
 use program::{FloatOp, Format, NumberType, Rounding, Ty};
@@ -15,6 +15,8 @@ pub(super) enum ParameterValue {
     Scalar(i64),
     /// A number that is not an integer.
     Float(f64),
+    /// A tensor map of a buffer, with the shape of its tensor.
+    Tensor { buffer: String, shape: String },
     /// The address of a buffer, or of an element of one.
     Buffer {
         name: String,
@@ -91,7 +93,7 @@ const LONGEST: u64 = 65_536;
 
 /// The word for bytes whose contents accesses decide, and the maximum number of them.
 pub(super) const BYTES: &str = "bytes";
-pub(super) const MOST_BYTES: u64 = 4 * LONGEST;
+pub(super) const MOST_BYTES: u64 = 16 * LONGEST;
 
 /// The number of bytes in a word.
 pub(super) const WORD: u64 = 4;
@@ -99,7 +101,8 @@ pub(super) const WORD: u64 = 4;
 /// The form of a binding, for messages.
 pub(super) const FORM: &str = "`NAME=VALUE`: VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, \
     length, first values), `buffer` again, or `&buffer[2]`; a type can be a structure `{u64,u32}` \
-    or `bytes` (accesses decide the layout); `&buffer[2]` can be a first value of 64 bits";
+    or `bytes` (accesses decide the layout); `&buffer[2]` can be a first value of 64 bits; a tensor \
+    map is `tensor(buffer, b16[64,128] box[64,8] swizzle128)`";
 
 /// The format of a floating-point type, with the integer type of the same size; `None` for an
 /// integer type.
@@ -204,7 +207,21 @@ impl ParameterValue {
         if let Some(value) = fraction(text) {
             return Some(ParameterValue::Float(value));
         }
+        if let Some(tensor) = text
+            .strip_prefix("tensor(")
+            .and_then(|rest| rest.strip_suffix(')'))
+        {
+            return ParameterValue::of_tensor(tensor);
+        }
         ParameterValue::parse_buffer(text)
+    }
+
+    /// Parses `buffer, b16[64,128] box[64,8]`.
+    fn of_tensor(text: &str) -> Option<ParameterValue> {
+        let (buffer, shape) = text.split_once(',')?;
+        let (buffer, shape) = (buffer.trim().to_owned(), shape.trim().to_owned());
+        (is_identifier(&buffer) && tensor_shape(&shape).is_ok())
+            .then_some(ParameterValue::Tensor { buffer, shape })
     }
 
     /// Parses `buffer:u32[4]=1,2` and the like.
@@ -442,6 +459,16 @@ pub(super) fn of_buffer(name: &str, binding: &ParameterValue) -> Option<BufferCo
     }
 }
 
+/// The buffer of a tensor map, in words of 64 bits; `None` if it is too long.
+pub(super) fn of_tensor(shape: &str) -> Option<BufferContents> {
+    let words = (tensor_shape(shape).ok()?.extent() as u64).div_ceil(8);
+    (words <= LONGEST).then(|| BufferContents {
+        fields: vec!["u64".to_owned()],
+        elements: Some(words),
+        ..BufferContents::default()
+    })
+}
+
 /// Applies a binding to a parameter of type `ty`: returns its value, and records its buffer in
 /// `memory`.
 pub(super) fn bind(
@@ -455,6 +482,8 @@ pub(super) fn bind(
         ParameterValue::Scalar(value) => {
             First::Bits(float(ty).map_or(value, |(format, _)| rounded(format, value as f64)))
         }
+        // A tensor map is in memory.
+        ParameterValue::Tensor { .. } => return None,
         ParameterValue::Buffer { name, index, made } => {
             if !memory.contains_key(&name) {
                 order.push(name.clone());

@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::super::write::{ObjectTable, quote, toml_key};
 use super::accesses::{Accesses, mentions, pieces, words};
 use super::binding::{
-    BYTES, BufferContents, FORM, First, ParameterValue, bind, of_buffer, of_type,
+    BYTES, BufferContents, FORM, First, ParameterValue, bind, of_buffer, of_tensor, of_type,
 };
 use super::document::KernelDraft;
 use super::object::{code_of, declared, object, of_bytes, one_of, sized};
@@ -199,9 +199,12 @@ impl<'a> Drafting<'a> {
         for param in params {
             let bytes =
                 param.elements * bits_named(&param.ty).map_or(1, |ty| u64::from(ty.bytes()));
-            let made = self
-                .given
-                .remove(&param.name)
+            let given = self.given.remove(&param.name);
+            if let Some(ParameterValue::Tensor { buffer, shape }) = &given {
+                self.put_map(&param.name, buffer, shape);
+                continue;
+            }
+            let made = given
                 .and_then(|binding| of_buffer(&param.name, &binding))
                 .and_then(|made| made.filling(bytes));
             match made {
@@ -217,6 +220,31 @@ impl<'a> Drafting<'a> {
                 }
             }
         }
+    }
+
+    /// Makes an object of a tensor map, and the buffer of its tensor if nothing else does.
+    fn put_map(&mut self, name: &str, buffer: &str, shape: &str) {
+        let Some(made) = of_tensor(shape) else {
+            let message = format!("the tensor of `{name}` is too large");
+            self.errors.push(
+                self.source
+                    .plain("bad-argument", message)
+                    .help("a test has at most 16384 elements in a buffer: give a smaller tensor"),
+            );
+            return;
+        };
+        if !self.memory.contains_key(buffer) {
+            self.order.push(buffer.to_owned());
+        }
+        let known = self.memory.entry(buffer.to_owned()).or_default();
+        if known.is_unsaid() {
+            *known = made;
+        }
+        let table = ObjectTable::default()
+            .with_text("init", &format!("&{buffer}"))
+            .with_text("tensor", shape);
+        self.variables
+            .push((name.to_owned(), table.in_space("param")));
     }
 
     /// Makes registers of the other parameters, one for each piece of a structure.

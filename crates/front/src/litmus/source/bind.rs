@@ -27,6 +27,8 @@ pub(super) struct BoundLaunch {
     pub(super) smaller: Option<String>,
     /// Buffers without values that have to begin with 0.
     pub(super) zeroed: Vec<String>,
+    /// Bytes of a buffer of a module while it is found out how far its accesses reach.
+    pub(super) trial_bytes: u64,
 }
 
 /// An argument.

@@ -704,10 +704,9 @@ impl SourceKernel {
         self.add_dynamic(&mut bound, given);
         let open = bound.memory.iter().any(|m| m.length.is_none());
         if open {
-            let Some((trial, _)) = self.made(&bound, "trial", sink) else {
+            let Some(mut trial) = self.trial(&mut bound, sink) else {
                 return Ok(None);
             };
-            let mut trial = trial;
             if let KernelCode::Ptx(..) = self.code
                 && ptx::settle(&mut bound, &trial.program)
             {
@@ -747,6 +746,19 @@ impl SourceKernel {
             ..self.launched(&bound)
         });
         Ok(Some((bound, test)))
+    }
+
+    /// A test in which accesses show how long buffers are. A module whose accesses leave short
+    /// buffers gets long ones.
+    fn trial(&self, bound: &mut BoundLaunch, sink: &mut Sink) -> Option<LitmusTest> {
+        let before = sink.mark();
+        let made = self.made(bound, "trial", sink);
+        if made.is_some() || !matches!(self.code, KernelCode::Ptx(..)) {
+            return made.map(|(trial, _)| trial);
+        }
+        sink.take_back(before);
+        bound.trial_bytes = ptx::LONG_TRIAL_BYTES;
+        self.made(bound, "trial", sink).map(|(trial, _)| trial)
     }
 
     /// The launch of a test.
@@ -822,6 +834,7 @@ impl SourceKernel {
             memory: Vec::new(),
             smaller: None,
             zeroed: Vec::new(),
+            trial_bytes: ptx::TRIAL_BYTES,
         };
         match given {
             Some(given) => {

@@ -21,7 +21,9 @@ use program::{LocationKind, Program};
 pub(super) const BYTES: &str = "bytes";
 
 /// Bytes of a buffer while it is found out how far its accesses reach.
-const TRIAL_BYTES: u64 = 2048;
+pub(super) const TRIAL_BYTES: u64 = 2048;
+/// The same, where accesses reach further.
+pub(super) const LONG_TRIAL_BYTES: u64 = 1 << 17;
 
 /// Registers that a machine fills, and a test gives a value that stays.
 const TIMERS: [&str; 6] = [
@@ -151,7 +153,7 @@ pub(super) fn launch(
             Some(of) => {
                 let memory = &bound.memory[of];
                 match (told.insert(of), argument.number) {
-                    (true, 0) => format!("{name}={}", buffer(memory)),
+                    (true, 0) => format!("{name}={}", buffer(memory, bound.trial_bytes)),
                     (_, 0) => format!("{name}={}", memory.name),
                     (_, at) => format!("{name}=&{}[{at}]", memory.name),
                 }
@@ -166,7 +168,7 @@ pub(super) fn launch(
         args.push(format!(
             "{}={BYTES}[{}]",
             memory.name,
-            memory.length.unwrap_or(TRIAL_BYTES)
+            memory.length.unwrap_or(bound.trial_bytes)
         ));
     }
     let text = source.text_of(kernel);
@@ -197,8 +199,8 @@ pub(super) fn launch(
 }
 
 /// A buffer as the reader of modules takes it.
-fn buffer(memory: &LaunchMemory) -> String {
-    let length = memory.length.unwrap_or(TRIAL_BYTES);
+fn buffer(memory: &LaunchMemory, trial_bytes: u64) -> String {
+    let length = memory.length.unwrap_or(trial_bytes);
     let head = format!("{}:{}[{length}]", memory.name, memory.element);
     match &memory.contents {
         Contents::Values(values) if memory.length.is_some() && memory.element != BYTES => {

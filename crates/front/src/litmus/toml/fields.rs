@@ -20,7 +20,7 @@ const BYTE: Ty = Ty {
 };
 
 /// The maximum size of an array given by `bytes`.
-const MAX_BYTES: u32 = 65_536;
+const MAX_BYTES: u32 = 262_144;
 
 /// The maximum number of elements of an array in a structure.
 const MAX_ELEMENTS: u32 = 65_536;

@@ -207,7 +207,7 @@ impl TestReader<'_, '_> {
         symbols: &Symbols,
         choice: &TemplateChoice,
     ) -> Option<SymbolKind> {
-        for key in ["init", "type", "space", "bytes", "fields"] {
+        for key in ["init", "type", "space", "bytes", "fields", "tensor"] {
             if let Some(value) = table.get(key) {
                 let message = format!("an alias takes no `{key}`");
                 self.sink
@@ -323,7 +323,11 @@ impl TestReader<'_, '_> {
                 values = vec![first; size as usize];
             }
         }
+        let tensor = self.tensor(table, choice);
         let mut kind = object(values.len(), space);
+        if let SymbolKind::Object(object) = &mut kind {
+            object.tensor = tensor;
+        }
         if let SymbolKind::Object(object) = &mut kind
             && (fields.is_some() || bytes.is_some())
         {

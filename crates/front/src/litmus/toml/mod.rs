@@ -38,11 +38,13 @@ mod run;
 mod strings;
 pub(super) mod target;
 pub(super) mod template;
+mod tensors;
 mod threads;
 
 pub(super) use memory::{UNKNOWN, is_identifier};
 use strings::map_string;
 use template::{Template, TemplateChoice};
+pub(super) use tensors::tensor_shape;
 
 /// Reads the tests of a TOML file. With `only`, reads the test of that name alone: keys that only
 /// other tests use are not reported, and matrices are skipped.

@@ -382,7 +382,55 @@ fn mistakes_have_names() {
         ),
         (
             "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 q, [ss], 16",
+            "wrong-operands",
+        ),
+        (
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {q, r, t, u}, {1, 2, 3, 4}, 1, 1, 1, 1, 0",
+            "unsupported-descriptor",
+        ),
+        (
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {q, r}, {1, 2, 3, 4}, 1, 1, 1, 1, 0",
+            "wrong-operands",
+        ),
+        (
+            "wgmma.mma_async.sync.aligned.m64n8k8.f32.f16.f16 {q, r, t, u}, {1, 2, 3, 4}, 1, 1, 1, 1, 0",
+            "conflicting-qualifiers",
+        ),
+        (
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {q, r, t, u}, {1, 2, 3, 4}, 1, 1, 1, 1",
+            "conflicting-qualifiers",
+        ),
+        (
+            "mov.u32 r1, bytes; shr.u32 r2, r1, 4; cvt.u64.u32 r3, r2; or.b64 r4, r3, 0x100080000; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {q, r, t, u}, {1, 2, 3, 4}, r4, 1, 1, 1, 0",
+            "out-of-bounds",
+        ),
+        (
+            "mov.u32 r1, bytes; shr.u32 r2, r1, 4; cvt.u64.u32 r3, r2; or.b64 r4, r3, 0x2000100080000; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {q, r, t, u}, {1, 2, 3, 4}, r4, 1, 1, 1, 0",
+            "unsupported-descriptor",
+        ),
+        (
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16.sp {q, r, t, u}, {1, 2, 3, 4}, 1, 1, 1, 1, 0",
+            "unknown-qualifier",
+        ),
+        (
+            "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [gg, {0}], [ss]",
+            "missing-shape",
+        ),
+        (
+            "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [gg, 0], [ss]",
+            "syntax",
+        ),
+        (
+            "cp.async.bulk.tensor.1d.im2col.global.shared::cta.bulk_group [gg, {0}], [ss]",
             "unsupported-qualifier",
+        ),
+        (
+            "cp.async.bulk.tensor.1d.global.shared::cta [gg, {0}], [ss]",
+            "unknown-instruction",
+        ),
+        (
+            "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes.multicast::cluster [ss], [gg, {0}], [b], 3",
+            "conflicting-qualifiers",
         ),
         ("wgmma.mma_async q, [gg], 16", "wrong-space"),
         ("wgmma.mma_async q, [ss], 8", "wrong-operand"),
@@ -467,14 +515,17 @@ fn mistakes_have_names() {
         ("cp.async.bulk.tensor [gg], [gg], 16, [b]", "wrong-space"),
         ("cp.async.bulk.tensor [ss], [gg], 17, [b]", "wrong-operand"),
         (
-            "mov.u64 p, gg; cp.async.bulk.tensor [ss], [p], 16, [b]",
+            "ld.u64 p, [x]; cp.async.bulk.tensor [ss], [p], 16, [b]",
             "unsupported-address",
         ),
         (
             "cp.async.bulk.tensor.global.shared::cta.bulk_group [ss], [gg], 16, [b]",
             "conflicting-qualifiers",
         ),
-        ("cp.async.bulk.tensor.1d [ss], [gg, {0}], [b]", "syntax"),
+        (
+            "cp.async.bulk.tensor.1d [ss], [gg, {0}], [b]",
+            "unknown-instruction",
+        ),
         (
             "cp.reduce.async.bulk.tensor.1d.add [gg], [ss], 16",
             "missing-type",
