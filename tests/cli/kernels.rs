@@ -1180,7 +1180,7 @@ fn what_cannot_be_is_told_of_its_line() {
         (
             "",
             "tex.1d.v4.f32.s32 {%r1, %r2, %r3, %r4}, [t, {%r5}];",
-            "unsupported-instruction",
+            "unknown-reference",
         ),
         (f, "call.uni f, ();", "recurs"),
     ] {

@@ -32,7 +32,8 @@ fn too_many_events() {
             &one_thread(
                 "x == 1",
                 &format!("x = 0, a = [{}]", "0,".repeat(100_000)),
-                "st x, 1",
+                // The address is known only when the program runs.
+                "st x, 1\nld r1, x\nmov.u64 r2, a\nadd.u64 r2, r2, r1\nst [r2], 1",
             ),
         ),
     ]);

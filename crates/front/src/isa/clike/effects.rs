@@ -345,7 +345,7 @@ impl Lowering<'_, '_> {
                 };
                 of(a).or_else(|| of(b))
             }
-            ExprKind::Call(name, _) => {
+            ExprKind::Call(name, args) => {
                 let word = self.str(name);
                 let of_object = match self.scopes.find(word) {
                     Some(Binding::Memory(_, of)) => self.method_of_type(&of.ty, "operator()"),
@@ -366,7 +366,8 @@ impl Lowering<'_, '_> {
                 match self.functions.get(word) {
                     Some(known) => known.returns.clone(),
                     None => self
-                        .vector(word.strip_prefix("make_")?)
+                        .pair_returned(word, args)
+                        .or_else(|| self.vector(word.strip_prefix("make_")?))
                         .map(Qualified::from),
                 }
             }

@@ -70,6 +70,16 @@ pub(super) fn is_function(name: &str) -> bool {
 }
 
 impl Lowering<'_, '_> {
+    /// The type of the pair that a function returns; `None`: it returns none.
+    pub(super) fn pair_returned(&self, name: &str, args: &[Tree]) -> Option<Type> {
+        if let Some((_, format, _)) = MADE.iter().find(|row| row.0 == name) {
+            return self.vector_named(&Type::Float(*format), 2);
+        }
+        let computes = name == "__hfma2" || ARITHMETIC.iter().any(|row| row.0 == name);
+        let of = self.type_of_place(args.first().filter(|_| computes)?)?;
+        Some(of.ty)
+    }
+
     /// Calls a function of pairs; `None`: the call is another one.
     pub(super) fn pair_call(&mut self, tree: &Tree, name: &str, args: &[Tree]) -> Option<Value> {
         if !self.env.language.cpp {

@@ -205,7 +205,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The vector of a type and a length.
-    fn vector_named(&self, of: &Type, n: usize) -> Option<Type> {
+    pub(super) fn vector_named(&self, of: &Type, n: usize) -> Option<Type> {
         let word = match of {
             Type::Float(format) => super::floats::name(*format).to_owned(),
             Type::Int(ty) => {
@@ -339,7 +339,9 @@ impl Lowering<'_, '_> {
         let Some((_, n)) = self.vector_of_tree(whole) else {
             return false;
         };
-        if op.is_none() && chosen.is_none() && self.vector_of_tree(value).is_some() {
+        // Only OpenCL C makes a vector of a number.
+        let copies = !self.env.language.row().regions || self.vector_of_tree(value).is_some();
+        if op.is_none() && chosen.is_none() && copies {
             return false;
         }
         let count = chosen.as_ref().map_or(n, Vec::len);
