@@ -636,7 +636,7 @@ fn fields_that_mean_nothing_and_accesses_that_are_to_none() {
             load,
             "3 values",
         ),
-        ("bytes = 0", load, "an array has 1 to 65536 bytes"),
+        ("bytes = 0", load, "an array has 1 to 262144 bytes"),
         ("bytes = 8, init = 1", load, "`init` together with `bytes`"),
         (
             "fields = { k = \"u64\", n = \"u32\" }",

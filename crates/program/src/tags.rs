@@ -151,7 +151,7 @@ tags! {
     Map "MAP" (Several, Built) "OpenCL: accesses of a command that maps memory to the host";
     Unmap "UNMAP" (Several, Built) "OpenCL: accesses of a command that ends a mapping";
     Discards "DISCARDS" (Several, Built)
-        "OpenCL: a write of a mapping that discards the contents of what it maps";
+        "OpenCL: a write of a mapping that discards the contents of its memory";
     Begins "BEGINS" (Several, Built)
         "host programs: a write that begins the life of the memory that it writes";
     Ends "ENDS" (Several, Built)

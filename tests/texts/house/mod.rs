@@ -61,7 +61,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("diag", 5),
     ("distinguish", 2),
     ("fencepost", 10),
-    ("front", 78),
+    ("front", 71),
     ("operational", 3),
     ("parametric", 4),
     ("program", 5),

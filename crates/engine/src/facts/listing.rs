@@ -8,7 +8,6 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::implied::Implied;
-use super::passes::Pass;
 use crate::skeleton::Skeleton;
 use crate::skeleton::domain::{self, Domains, KnownFacts};
 use crate::skeleton::needed::NeededTerms;
@@ -25,17 +24,13 @@ pub(super) struct Listing {
     pub(super) needed: Option<(NeededTerms, Reason)>,
 }
 
-/// The pass that belongs to each listing: a write needs a guard that can hold.
-pub(super) const GUARDS: Pass = Pass {
-    name: "guards",
-    helps: |_, _| false,
-    add: |_, _, _, _| {},
-};
+/// The name of the pass that belongs to each listing: a write needs a guard that can hold.
+pub(super) const GUARDS: &str = "guards";
 
 /// An unrolled task. Each listing of its values begins with the same events.
 pub(super) struct UnrolledTask<'t, 'a> {
     task: &'t Task<'a>,
-    /// Whether listings have the pass [`GUARDS`].
+    /// Whether listings have the pass `guards`.
     by_guards: bool,
     deadline: Option<Instant>,
     sk: Rc<Skeleton>,
@@ -59,15 +54,15 @@ fn unrolled(
 }
 
 impl<'t, 'a> UnrolledTask<'t, 'a> {
+    /// With `guards`, listings have the pass of that name, if it is sound for the task.
     pub(super) fn new(
-        passes: &[Pass],
+        guards: bool,
         task: &'t Task<'a>,
         deadline: Option<Instant>,
     ) -> Result<Self, Reason> {
-        let is_on = passes.iter().any(|pass| pass.name == GUARDS.name);
         Ok(UnrolledTask {
             task,
-            by_guards: is_on && task.excludes_thin_air() && !task.purpose.is_progress(),
+            by_guards: guards && task.excludes_thin_air() && !task.purpose.is_progress(),
             deadline,
             sk: unrolled(task, true, deadline)?,
             unfolded: None,
@@ -241,7 +236,7 @@ mod tests {
         let passes = if with {
             PASSES.to_vec()
         } else {
-            without(GUARDS.name)
+            without(GUARDS)
         };
         let facts = Facts::by(&passes, &Task::new(&test, &model, &[], 1), None).expect("small");
         let unreached = facts.domains.unreached.iter().count();

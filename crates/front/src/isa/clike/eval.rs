@@ -24,7 +24,7 @@ use super::pipelines::role;
 use super::place::{Place, shifted};
 use super::refused;
 use super::scope::Binding;
-use super::textures;
+use super::texture_words::FETCHES;
 use super::types::{Qualified, Type, Value, common, folded};
 use super::words::{LIMITS, bare};
 use super::{floats, math};
@@ -1075,7 +1075,7 @@ impl Lowering<'_, '_> {
             )
         }) || is_operator(name)
             || math::is_function(name, self.env.language)
-            || (self.env.language.cpp && textures::FETCHES.contains(&name))
+            || (self.env.language.cpp && FETCHES.contains(&name))
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
             || (self.env.language.row().regions

@@ -54,13 +54,6 @@ const TAKEN: &[(&str, usize, Option<Format>)] = &[
     ("__high2float", 1, Some(Format::SINGLE)),
 ];
 
-/// Whether a text may have pairs.
-pub(super) fn are_named(source: &str) -> bool {
-    ["half2", "bfloat162"]
-        .iter()
-        .any(|word| source.contains(word))
-}
-
 /// Whether a function of that name computes with pairs.
 pub(super) fn is_function(name: &str) -> bool {
     name == "__hfma2"

@@ -12,7 +12,6 @@ use super::addressed::addressed;
 use super::ast::{
     Base, Expr as Tree, ExprKind, Function, Initial, Stmt, StmtKind, StructSyntax, TypeName,
 };
-use super::half_pairs;
 use super::host::HostState;
 use super::jump_places::Jumps;
 use super::place::Place;
@@ -92,6 +91,13 @@ pub(super) struct Known {
     pub(super) returns: Option<Qualified>,
     /// C++: the class that it is a member of.
     pub(super) class: Option<String>,
+}
+
+/// Whether a text may have pairs of small numbers.
+fn may_have_pairs(source: &str) -> bool {
+    ["half2", "bfloat162"]
+        .iter()
+        .any(|word| source.contains(word))
 }
 
 impl Known {
@@ -259,7 +265,7 @@ impl<'a, 's> Lowering<'a, 's> {
             made_instances: HashMap::new(),
             endings: Vec::new(),
             has_operators: false,
-            has_pairs: env.language.cpp && half_pairs::are_named(unit.text.as_str()),
+            has_pairs: env.language.cpp && may_have_pairs(unit.text.as_str()),
             refers: false,
             outside: false,
         }

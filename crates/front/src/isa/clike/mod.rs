@@ -42,6 +42,7 @@ mod addressed;
 mod annotations;
 mod ast;
 mod async_copies;
+mod byte_calls;
 mod calls;
 mod class_bodies;
 mod classes;
@@ -113,6 +114,7 @@ mod templates;
 #[cfg(test)]
 mod tests;
 mod text_words;
+mod texture_words;
 mod textures;
 mod type_names;
 mod types;

@@ -19,7 +19,7 @@ use super::lex::{Tok, tokens};
 use super::refused::class;
 use super::signs::ASSIGNMENTS;
 use super::templates::Instances;
-use super::textures;
+use super::texture_words::FETCHES;
 use super::words::is_keyword;
 use diag::{Cursor, MAX_NESTING, MappedText, Sink, Token};
 
@@ -76,7 +76,7 @@ pub(super) fn statements(
         pointers: HashSet::new(),
         variables: HashSet::new(),
         templates: match language.cpp {
-            true => textures::FETCHES.into(),
+            true => FETCHES.into(),
             false => HashSet::new(),
         },
         instances: Instances::default(),

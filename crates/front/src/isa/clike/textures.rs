@@ -13,32 +13,9 @@ use std::ops::Range;
 use super::ast::{Expr as Tree, TemplateArgument};
 use super::lower::Lowering;
 use super::place::{Place, shifted};
+use super::texture_words::FETCHES;
 use super::types::{Qualified, Type, Value};
 use program::Expr;
-
-/// The functions.
-pub(super) const FETCHES: [&str; 20] = [
-    "tex1Dfetch",
-    "tex1D",
-    "tex1DLod",
-    "tex1DGrad",
-    "tex2D",
-    "tex2DLod",
-    "tex2DGrad",
-    "tex2Dgather",
-    "tex3D",
-    "tex3DLod",
-    "tex3DGrad",
-    "tex1DLayered",
-    "tex1DLayeredLod",
-    "tex2DLayered",
-    "tex2DLayeredLod",
-    "tex2DLayeredGrad",
-    "texCubemap",
-    "texCubemapLod",
-    "texCubemapLayered",
-    "texCubemapLayeredLod",
-];
 
 impl Lowering<'_, '_> {
     /// Fetches a texel; `None`: the call is another one.

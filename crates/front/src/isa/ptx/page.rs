@@ -5,9 +5,9 @@
 //!   fencepost-front page` rewrites it.
 
 use super::expand::CALL;
+use super::families::FAMILIES;
 use super::needs;
 use super::outside::REFUSED;
-use super::table::FAMILIES;
 
 const PAGE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),

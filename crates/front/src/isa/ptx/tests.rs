@@ -6,10 +6,11 @@ mod mistakes;
 mod values;
 
 use super::*;
-use crate::isa::{Object, SymbolKind};
-use diag::SourceFile;
+use crate::isa::{Object, SymbolKind, Symbols};
+use diag::{MappedText, Sink, SourceFile, Span};
 use program::{
-    BinOp, Dialect, Expr, GroupSeat, LocationKind, Machine, Op, Place, Program, Scope, Thread, Ty,
+    BinOp, Dialect, Expr, GroupSeat, Init, Instr, LocationKind, Machine, Op, Place, Program, Scope,
+    Thread, Ty,
 };
 
 /// Lowers code against these locations:

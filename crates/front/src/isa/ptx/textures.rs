@@ -250,7 +250,7 @@ fn is_global(e: &mut Emit<'_, '_>, c: &PtxInstr, loc: LocId) -> Option<()> {
     let symbol = e.symbols.get(loc);
     let (message, place) = (
         format!(
-            "`{}` is no global memory, so no texture or surface shows it",
+            "`{}` is not in global memory, so textures and surfaces cannot show it",
             symbol.name
         ),
         symbol.span,

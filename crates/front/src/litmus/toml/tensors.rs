@@ -35,10 +35,14 @@ impl TestReader<'_, '_> {
 /// Reads the text of a shape.
 pub(in crate::litmus) fn tensor_shape(text: &str) -> Result<TensorShape, &'static str> {
     let mut words = parts(text)
-        .ok_or("this is no shape of a tensor")?
+        .ok_or("this shape of a tensor is not supported")?
         .into_iter();
-    let (ty, sizes) = words.next().ok_or("this is no shape of a tensor")?;
-    let element = type_named(ty).ok_or("this is no type of elements")?.bytes();
+    let (ty, sizes) = words
+        .next()
+        .ok_or("this shape of a tensor is not supported")?;
+    let element = type_named(ty)
+        .ok_or("this type of elements is not supported")?
+        .bytes();
     let mut shape = TensorShape {
         element,
         strides: packed(element, &sizes),
@@ -53,7 +57,7 @@ pub(in crate::litmus) fn tensor_shape(text: &str) -> Result<TensorShape, &'stati
             ("swizzle32" | "swizzle64" | "swizzle128", true) => {
                 shape.swizzle = word["swizzle".len()..].parse().unwrap_or(0);
             }
-            _ => return Err("this is no part of a shape"),
+            _ => return Err("this part of a shape is unknown"),
         }
     }
     check(&shape)?;
