@@ -129,8 +129,13 @@ impl Memory {
                 for index in 0..init.len() as u32 {
                     let id = CellId(memory.cells.len() as u32);
                     let at = |l: LocId| CellId(memory.bases[&(l, owner)].0 + index);
+                    let address = next + layout.offset(index);
+                    let before = memory.cells.last().filter(|_| index > 0);
                     let (target, virtual_address) = match program.location(loc).kind {
-                        LocationKind::Object { .. } => (id, id),
+                        // Members of a union are one cell.
+                        LocationKind::Object { .. } => before
+                            .filter(|cell| cell.address == address)
+                            .map_or((id, id), |cell| (cell.memory, cell.virtual_address)),
                         LocationKind::Alias {
                             proxy: Proxy::Generic,
                             ..
@@ -140,7 +145,6 @@ impl Memory {
                         }
                     };
                     let name = memory.element_name(program, loc, index, owner);
-                    let address = next + layout.offset(index);
                     memory.cells.push(Cell {
                         address,
                         memory: target,
