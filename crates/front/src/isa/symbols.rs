@@ -97,7 +97,7 @@ pub struct Object {
     /// PTX: an array of bytes; accesses decide the types of its contents.
     pub cut: bool,
     /// PTX: the shape of the tensor, if it is a tensor map.
-    pub tensor: Option<TensorShape>,
+    pub tensor: Option<Box<TensorShape>>,
     /// C family: dynamic shared memory, which code may view as several types.
     pub dynamic: bool,
     /// Initial values, one per cell.

@@ -215,13 +215,16 @@ fn in_one_warpgroup(sk: &Skeleton, a: ThreadId, b: ThreadId) -> bool {
     a.same(b, Scope::Cta) && warps.is_some_and(|(a, b)| a / WARPS_OF_GROUP == b / WARPS_OF_GROUP)
 }
 
+/// A read of a matrix instruction: the micro-op, its part, its text, and how often its thread came
+/// to it before.
+type MatrixRead<'sk> = (usize, u8, &'sk str, usize);
+
 /// For each read of a matrix instruction, the reads that other threads of the warpgroup make for the
 /// same execution of the instruction: those of the same micro-op, of threads that came to it as
 /// often before.
 fn shared_reads(sk: &Skeleton) -> HashMap<usize, Vec<usize>> {
     let mut came: HashMap<(ThreadId, usize, u8), usize> = HashMap::new();
-    // The micro-op, its text, and how often its thread came to it before.
-    let mut same: HashMap<(usize, u8, &str, usize), Vec<(ThreadId, usize)>> = HashMap::new();
+    let mut same: HashMap<MatrixRead<'_>, Vec<(ThreadId, usize)>> = HashMap::new();
     for (i, e) in sk.events.iter().enumerate() {
         let Some(thread) = e.thread.filter(|_| e.tags.has(Tag::Wgmma) && is_copy(e)) else {
             continue;

@@ -36,7 +36,7 @@ const WINDOW: i64 = 1 << 20;
 
 /// Whether a mask keeps every bit that the address of an aligned object in shared memory may have.
 pub(super) fn keeps_address(mask: i64) -> bool {
-    let bits = (START * CHUNK | (CHUNK - 1)) & !(ALIGNED - 1);
+    let bits = ((START * CHUNK) | (CHUNK - 1)) & !(ALIGNED - 1);
     (0..WINDOW).contains(&mask) && mask & bits == bits
 }
 
@@ -469,8 +469,8 @@ mod tests {
 
     fn run(ops: &[(BinOp, Ty, Expr)], offset: i64) -> Option<Expr> {
         ops.iter()
-            .fold(Some(behind(X, offset)), |value, (op, ty, by)| {
-                computed(*op, *ty, value.as_ref(), Some(by), &|_| true)?
+            .try_fold(behind(X, offset), |value, (op, ty, by)| {
+                computed(*op, *ty, Some(&value), Some(by), &|_| true)?
             })
     }
 
@@ -504,8 +504,8 @@ mod tests {
             (BinOp::And, Expr::Const(0x3fc00)),
             (BinOp::Shr, Expr::Const(4)),
         ];
-        let found = ops.iter().fold(Some(sum.clone()), |value, (op, by)| {
-            computed(*op, Ty::U32, value.as_ref(), Some(by), &|_| true)?
+        let found = ops.iter().try_fold(sum.clone(), |value, (op, by)| {
+            computed(*op, Ty::U32, Some(&value), Some(by), &|_| true)?
         });
         let found = found.and_then(|value| Encoded::of(&value));
         assert_eq!(found, Some(Encoded::In(X, 0)));

@@ -159,7 +159,7 @@ fn shape(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option<(TensorShape, 
         });
         return None;
     }
-    Some((shape, coordinates))
+    Some((*shape, coordinates))
 }
 
 /// All chunks of a tile at some coordinates.
@@ -172,8 +172,8 @@ fn chunks(shape: &TensorShape, coordinates: &[Expr]) -> Vec<TileChunk> {
     for number in 0..rows {
         let (mut global, mut inside) = (Expr::Const(0), Expr::Const(1));
         let mut rest = number;
-        for axis in 1..shape.boxes.len() {
-            let place = sum(coordinates[axis].clone(), rest % shape.boxes[axis]);
+        for (axis, start) in coordinates.iter().enumerate().skip(1) {
+            let place = sum(start.clone(), rest % shape.boxes[axis]);
             rest /= shape.boxes[axis];
             inside = both(inside, below(place.clone(), shape.sizes[axis]));
             global = added(global, times(place, shape.strides[axis - 1]));

@@ -326,7 +326,7 @@ impl TestReader<'_, '_> {
         let tensor = self.tensor(table, choice);
         let mut kind = object(values.len(), space);
         if let SymbolKind::Object(object) = &mut kind {
-            object.tensor = tensor;
+            object.tensor = tensor.map(Box::new);
         }
         if let SymbolKind::Object(object) = &mut kind
             && (fields.is_some() || bytes.is_some())
