@@ -67,11 +67,9 @@ fn applied(text: &str, edits: &[Need]) -> Result<String, String> {
                 let (plain, found) = match found {
                     Some(found) => (plain, found),
                     None if line.contains("${") => {
-                        let found = edit
-                            .text
-                            .find(&what)
-                            .ok_or(format!("no `{what}` in `{}`", edit.text))?;
-                        (edit.text.clone(), found)
+                        let text = in_function(&edit.text);
+                        let found = text.find(&what).ok_or(format!("no `{what}` in `{text}`"))?;
+                        (text, found)
                     }
                     None => return Err(format!("no `{what}` in `{line}`")),
                 };
@@ -103,6 +101,26 @@ fn applied(text: &str, edits: &[Need]) -> Result<String, String> {
         }
     }
     Ok(lines.join("\n") + "\n")
+}
+
+/// An instruction of a call as its function has it: `%rd$6_1` of a call is `%rd1` there.
+fn in_function(text: &str) -> String {
+    let mut parts = text.split('$');
+    let mut all = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        match digits
+            .strip_prefix('_')
+            .filter(|_| digits.len() < part.len())
+        {
+            Some(rest) => all += rest,
+            None => {
+                all.push('$');
+                all += part;
+            }
+        }
+    }
+    all
 }
 
 /// The test with changes applied to its file.
