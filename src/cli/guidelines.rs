@@ -1,5 +1,5 @@
-//! `check --lint guidelines`: says where a program in OpenCL C leaves the guidelines under which its
-//! authors need not know the relaxed memory model.
+//! `check --lint guidelines`: says where a program in OpenCL C leaves the guidelines under which
+//! its authors need not know the relaxed memory model.
 //!
 //! # Invariants
 //! - A program without a warning that does not race either follows all five.

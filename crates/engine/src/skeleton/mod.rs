@@ -382,8 +382,8 @@ struct UnrollInput<'x> {
 }
 
 /// Unrolls all threads. Loops that surely end are unrolled to their end, if the result stays within
-/// the limits. `passing` are the waits that surely pass, `shared` those that share their choice, and
-/// `long` collects loops that do not fit.
+/// the limits. `passing` are the waits that surely pass, `shared` those that share their choice,
+/// and `long` collects loops that do not fit.
 fn unroll(
     input: &UnrollInput<'_>,
     passing: &rustc_hash::FxHashSet<unrolled::WaitKey>,

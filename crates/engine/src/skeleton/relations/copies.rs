@@ -219,9 +219,9 @@ fn in_one_warpgroup(sk: &Skeleton, a: ThreadId, b: ThreadId) -> bool {
 /// to it before.
 type MatrixRead<'sk> = (usize, u8, &'sk str, usize);
 
-/// For each read of a matrix instruction, the reads that other threads of the warpgroup make for the
-/// same execution of the instruction: those of the same micro-op, of threads that came to it as
-/// often before.
+/// For each read of a matrix instruction, the reads that other threads of the warpgroup make for
+/// the same execution of the instruction: those of the same micro-op, of threads that came to it
+/// as often before.
 fn shared_reads(sk: &Skeleton) -> HashMap<usize, Vec<usize>> {
     let mut came: HashMap<(ThreadId, usize, u8), usize> = HashMap::new();
     let mut same: HashMap<MatrixRead<'_>, Vec<(ThreadId, usize)>> = HashMap::new();
