@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::text_words::words;
+use super::text_words::{parts, words};
 use diag::MappedText;
 
 /// The specifier of functions that are written out here.
@@ -129,23 +129,7 @@ impl Words<'_> {
 
     /// The parts of a list between its commas.
     fn parts(&self, list: Range<usize>) -> Vec<Range<usize>> {
-        let mut all = Vec::new();
-        let (mut at, mut start) = (list.start, list.start);
-        while at < list.end {
-            match self.word(at) {
-                "(" | "[" | "{" => at = self.behind(at).unwrap_or(list.end),
-                "," => {
-                    all.push(start..at);
-                    at += 1;
-                    start = at;
-                }
-                _ => at += 1,
-            }
-        }
-        if start < list.end {
-            all.push(start..list.end);
-        }
-        all
+        parts(list, |at| self.word(at), |at| self.behind(at))
     }
 
     /// The template with a pack that begins at a word, if one does.

@@ -57,6 +57,32 @@ pub(super) fn words(source: &str) -> Vec<Word> {
     all
 }
 
+/// The parts of a list of words between its commas. `behind` is the word behind the bracket that
+/// closes the one at a word.
+pub(super) fn parts<'a>(
+    list: Range<usize>,
+    word: impl Fn(usize) -> &'a str,
+    behind: impl Fn(usize) -> Option<usize>,
+) -> Vec<Range<usize>> {
+    let mut all = Vec::new();
+    let (mut at, mut start) = (list.start, list.start);
+    while at < list.end {
+        match word(at) {
+            "(" | "[" | "{" => at = behind(at).unwrap_or(list.end),
+            "," => {
+                all.push(start..at);
+                at += 1;
+                start = at;
+            }
+            _ => at += 1,
+        }
+    }
+    if start < list.end {
+        all.push(start..list.end);
+    }
+    all
+}
+
 fn is_digit(text: &str, at: usize) -> bool {
     text.as_bytes().get(at).is_some_and(u8::is_ascii_digit)
 }
