@@ -357,9 +357,11 @@ impl<'a> Liveness<'a> {
                     .into_iter()
                     .filter(|p| p.may_stop() == stops);
                 let sk = &mut facts.sk;
+                sk.pool.watch(deadline.0);
                 let conditions = asked
                     .map(|p| (p, fairness::conditions(sk, p).of_case(sk, of)))
                     .collect();
+                sk.pool.unwatch()?;
                 Ok(CaseEngines {
                     prepared: TaskEngines::settled(facts, deadline)?,
                     conditions,

@@ -127,14 +127,18 @@ struct Watch {
 impl TermPool {
     /// An empty pool that gives up when it becomes too large, or at the deadline.
     pub fn watched(deadline: Option<Instant>) -> TermPool {
-        TermPool {
-            watch: Some(Watch {
-                deadline,
-                ticks: 0,
-                given_up: None,
-            }),
-            ..TermPool::default()
-        }
+        let mut pool = TermPool::default();
+        pool.watch(deadline);
+        pool
+    }
+
+    /// Watches the operations from here on, until [`TermPool::unwatch`].
+    pub fn watch(&mut self, deadline: Option<Instant>) {
+        self.watch = Some(Watch {
+            deadline,
+            ticks: 0,
+            given_up: None,
+        });
     }
 
     /// Checks whether the results of operations are meaningful.
