@@ -28,12 +28,36 @@
 //! | [`simt`] | the executor: runs tests step by step |
 //! | `engine` | [`skeleton`], the engines, replay, liveness |
 //! | `why` | [`check::Session`], explanations, repairs |
-//! | [`mod@device`] | tests as kernels on real devices |
+//! | `device` | tests as kernels on real devices (feature `device`) |
 //! | `operational` | what the executor observed, held against a model |
-//! | [`report`], [`cli`] | output formats and the command line |
+//! | [`report`] | output formats |
+//! | `cli` | the command line (feature `cli`) |
 //!
 //! Arrows point one way, and cargo sees to it: `cat` knows no program, `simt` no model, `report` no
 //! engine.
+//!
+//! # As a library
+//!
+//! ```toml
+//! [dependencies]
+//! fencepost = { version = "0.1", default-features = false }
+//! ```
+//!
+//! Without its features the package is a library: no command line, no signal handler, no allocator,
+//! and no Z3. It reads no environment variable, but for the engine `symbolic`, which looks for the
+//! program `z3` in `FENCEPOST_Z3` and `PATH`.
+//!
+//! | Feature | Adds |
+//! |---|---|
+//! | `cli` (default) | the program `fencepost`, and the module `cli` |
+//! | `z3` (default) | the engine `symbolic` with libz3 linked, which the build fetches |
+//! | `device` | the module `device` |
+//!
+//! These follow semantic versioning: [`check::Session`], [`check::Engine`], [`check::Limits`],
+//! [`verdict::Answer`], [`verdict::Verdict`], [`litmus::LitmusTest`], [`litmus::parse`],
+//! [`model::ir::Model`] and [`model::load_shipped`]. A release with the same first number that is
+//! not zero (before 1.0: the same second number) keeps their names and arguments. The rest may
+//! change in any release.
 //!
 //! # Example
 //!
@@ -64,10 +88,13 @@
 // Who works on it reads the private parts too (`cargo doc --document-private-items`).
 #![allow(rustdoc::private_intra_doc_links)]
 
+#[cfg(feature = "cli")]
 pub mod cli;
 
 pub use cat::{algebra, model, rel};
-pub use {device, diag, report, simt, stop, verdict};
+#[cfg(feature = "device")]
+pub use device;
+pub use {diag, report, simt, stop, verdict};
 
 /// The program IR, front ends of instructions, and mappings.
 pub mod program {

@@ -123,7 +123,8 @@ fn fetch(script: &Path, folder: &Path, system: &str) -> Result<(), String> {
     let _ = writeln!(
         message,
         "Three ways: let the build fetch it (python3 with pip and a network, once); set \
-        {FOLDER_VARIABLE} to a folder with libz3 {VERSION}; build without Z3: --no-default-features"
+        {FOLDER_VARIABLE} to a folder with libz3 {VERSION}; build without Z3: \
+        --no-default-features --features cli"
     );
     Err(message)
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-pub use share::{Share, Spent, deep, memory_for_all, share, spent};
+pub use share::{Share, Spent, count, deep, memory_for_all, share, spent};
 
 /// Holds the number of the received signal; 0 before the first one.
 static REQUEST: OnceLock<Arc<AtomicUsize>> = OnceLock::new();

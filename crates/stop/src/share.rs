@@ -6,6 +6,9 @@
 //! - A thread without a share has no limit, and a poll costs two loads.
 //! - The addresses of local variables measure the stack, which takes no unsafe code.
 //!
+//! - The program's allocator reports to [`count`]. Without such an allocator, as in another program
+//!   that uses this library, memory is not limited.
+//!
 //! The count excludes memory that other libraries allocate: [`memory_for_all`] gives their limit.
 
 use std::cell::Cell;
@@ -38,6 +41,25 @@ thread_local! {
     static SPENT: Cell<Option<Spent>> = const { Cell::new(None) };
 }
 
+thread_local! {
+    /// Bytes that this thread has allocated, less those that it has freed. It has no destructor, so
+    /// an allocator may use it at any time.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Adds an allocation of this thread to its count, and takes off the memory that it freed. It
+/// allocates nothing and cannot panic, so an allocator may call it.
+#[inline]
+pub fn count(allocated: usize, freed: usize) {
+    HELD.set(HELD.get().wrapping_add(allocated).wrapping_sub(freed));
+}
+
+/// How many bytes this thread has allocated, less those that it has freed. Only differences are
+/// meaningful: freeing memory of another thread can make the number wrap.
+fn held_now() -> usize {
+    HELD.get()
+}
+
 /// How many shares exist.
 static SHARES: AtomicUsize = AtomicUsize::new(0);
 
@@ -52,7 +74,7 @@ pub struct Share {
 pub fn share(memory: Option<usize>, stack: usize) -> Share {
     let limits = ShareLimits {
         memory,
-        held: streams::held(),
+        held: held_now(),
         stack,
         top: here(),
     };
@@ -100,7 +122,7 @@ pub(crate) fn is_spent() -> bool {
         return false;
     };
     // A negative value means that the thread freed more than it allocated.
-    let more = streams::held().wrapping_sub(held).cast_signed();
+    let more = held_now().wrapping_sub(held).cast_signed();
     if usize::try_from(more).is_ok_and(|more| more > most) {
         SPENT.set(Some(Spent::Memory));
     }

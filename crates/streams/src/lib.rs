@@ -1,5 +1,5 @@
 //! Holds the unsafe code of the program's start: whether standard output was open, that freed
-//! memory is kept, and how much memory each thread holds.
+//! memory is kept, and the allocator that counts the memory of each thread.
 //!
 //! Before `main`, the standard library opens `/dev/null` in place of a closed standard stream, so
 //! that no other file takes its number. Every write then succeeds and is lost, so a user of `>&-`
@@ -14,55 +14,41 @@
 //!   Functions: `.init_array`; Apple, *Mach-O Runtime Architecture*, `__mod_init_func`.
 
 use std::alloc::{GlobalAlloc, Layout};
-use std::cell::Cell;
 use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mimalloc::MiMalloc;
 
-thread_local! {
-    /// Bytes that this thread has allocated, less those that it has freed. It has no destructor, so
-    /// an allocator may use it at any time.
-    static HELD: Cell<usize> = const { Cell::new(0) };
-}
-
-/// How many bytes this thread has allocated, less those that it has freed. Only differences are
-/// meaningful: freeing memory of another thread can make the number wrap.
-pub fn held() -> usize {
-    HELD.get()
-}
-
 /// The allocator of the program: mimalloc, and a count of bytes for each thread.
 pub struct CountingAllocator;
 
 // SAFETY: every request goes to mimalloc with the same arguments, and its result comes back
-// unchanged. The counter is a `Cell` of this thread without destructor: changing it allocates
-// nothing and cannot panic.
+// unchanged. `stop::count` allocates nothing and cannot panic.
 unsafe impl GlobalAlloc for CountingAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        HELD.set(HELD.get().wrapping_add(layout.size()));
+        stop::count(layout.size(), 0);
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { MiMalloc.alloc(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        HELD.set(HELD.get().wrapping_add(layout.size()));
+        stop::count(layout.size(), 0);
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { MiMalloc.alloc_zeroed(layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        HELD.set(HELD.get().wrapping_sub(layout.size()));
+        stop::count(0, layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc`, and `at` is mimalloc's.
         unsafe { MiMalloc.dealloc(at, layout) }
     }
 
     #[inline]
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        HELD.set(HELD.get().wrapping_add(size).wrapping_sub(layout.size()));
+        stop::count(size, layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc`, and `at` is mimalloc's.
         unsafe { MiMalloc.realloc(at, layout, size) }
     }

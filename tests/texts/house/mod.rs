@@ -9,6 +9,7 @@
 //! - The map in the book is true. `BLESS=1 cargo test --test texts house` rewrites it.
 
 mod imports;
+mod library;
 mod map;
 mod register;
 
