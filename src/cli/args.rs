@@ -76,8 +76,10 @@ pub(super) enum Command {
     Models(ModelsArgs),
     /// `.litmus` files, and kernels as compilers print them (`.ptx`), to TOML tests
     Import(ImportArgs),
-    /// JSON schema of the TOML test format
-    Schema,
+    /// JSON schema of the TOML test format, or of `fencepost.toml`
+    Schema(SchemaArgs),
+    /// A `fencepost.toml`, a first test and the schemas for editors, in a folder
+    Init(InitArgs),
     /// A server for editors (Language Server Protocol) on standard input and output
     Lsp,
     /// A server for coding agents (Model Context Protocol) on standard input and output
@@ -400,6 +402,22 @@ pub(super) struct CheckArgs {
     /// Options of the questions.
     #[command(flatten)]
     pub(super) question: QuestionArgs,
+}
+
+// Arguments of `fencepost schema`.
+#[derive(Debug, Args)]
+pub(super) struct SchemaArgs {
+    /// The schema of `fencepost.toml`
+    #[arg(long)]
+    pub(super) config: bool,
+}
+
+// Arguments of `fencepost init`.
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    /// The folder of the project
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    pub(super) folder: PathBuf,
 }
 
 // Arguments of `fencepost ask`.

@@ -14,17 +14,20 @@ use std::sync::Arc;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, ValueEnum};
+use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::args::{self, Command, EngineArg, FormatArg, MemoryArg, QuestionArgs};
+use super::args::{
+    self, Command, Deny, EngineArg, FormatArg, MemoryArg, NoTests, PicturesArg, QuestionArgs,
+};
 use super::duration::{self, Timeout};
 use super::memory::{self, Size};
 use super::terminal::Terminal;
 use diag::{Diagnostic, Sink, SourceFile, Span, file};
 
 /// The file's name.
-const NAME: &str = "fencepost.toml";
+pub(super) const NAME: &str = "fencepost.toml";
 
 /// The table of profiles.
 const PROFILE: &str = "profile";
@@ -46,6 +49,9 @@ struct Values {
     paths: Option<Vec<PathBuf>>,
     all_properties: Option<bool>,
     fail_fast: Option<bool>,
+    deny: Option<Deny>,
+    no_tests: Option<NoTests>,
+    pictures: Option<PicturesArg>,
     cache: Option<bool>,
     cache_dir: Option<PathBuf>,
     kernels: Option<Vec<PathBuf>>,
@@ -54,98 +60,278 @@ struct Values {
 /// Reads one value into its place; the error states the expectation.
 type Read = fn(&mut Values, &ConfigPlace<'_>, &DeValue<'_>) -> Result<(), String>;
 
+/// A key of the file.
+struct ConfigKey {
+    name: &'static str,
+    /// For the schema.
+    doc: &'static str,
+    /// The JSON schema of its value.
+    form: fn() -> Value,
+    read: Read,
+}
+
 /// Every key.
-const KEYS: [(&str, Read); 16] = [
-    ("models", |v, place, value| {
-        v.models = Some(
-            texts(value)?
-                .into_iter()
-                .map(|model| {
-                    let is_file = model.ends_with(".cat");
-                    if is_file {
-                        place.path(&model).to_string_lossy().into_owned()
-                    } else {
-                        model
-                    }
-                })
-                .collect(),
-        );
-        Ok(())
-    }),
-    ("engine", |v, _, value| {
-        v.engine = Some(EngineArg::from_str(&text(value)?, false)?);
-        Ok(())
-    }),
-    ("bound", |v, _, value| {
-        v.bound = Some(number(value, 0, 1000)?);
-        Ok(())
-    }),
-    ("timeout", |v, _, value| {
-        v.timeout = Some(duration::parse(&text(value)?)?);
-        Ok(())
-    }),
-    ("memory", |v, _, value| {
-        v.memory = Some(memory::parse(&text(value)?)?);
-        Ok(())
-    }),
-    ("jobs", |v, _, value| {
-        v.jobs = u16::try_from(number(value, 1, u32::from(u16::MAX))?).ok();
-        Ok(())
-    }),
-    ("mapping", |v, _, value| {
-        v.mapping = Some(text(value)?);
-        Ok(())
-    }),
-    ("format", |v, _, value| {
-        v.format = Some(FormatArg::from_str(&text(value)?, false)?);
-        Ok(())
-    }),
-    ("reports", |v, place, value| {
-        v.reports = Some(
-            texts(value)?
-                .into_iter()
-                .map(|text| {
-                    args::report_file(&text).map(|(format, file)| (format, place.path(file)))
-                })
-                .collect::<Result<_, _>>()?,
-        );
-        Ok(())
-    }),
-    ("filter", |v, place, value| {
-        v.filter = Some((format!("{}: filter", place.name), text(value)?));
-        Ok(())
-    }),
-    ("paths", |v, place, value| {
-        v.paths = Some(
-            texts(value)?
-                .into_iter()
-                .map(|path| place.path(path))
-                .collect(),
-        );
-        Ok(())
-    }),
-    ("kernels", |v, place, value| {
-        let patterns = texts(value)?.into_iter().map(|pattern| place.path(pattern));
-        v.kernels = Some(patterns.collect());
-        Ok(())
-    }),
-    ("all-properties", |v, _, value| {
-        v.all_properties = Some(truth(value)?);
-        Ok(())
-    }),
-    ("fail-fast", |v, _, value| {
-        v.fail_fast = Some(truth(value)?);
-        Ok(())
-    }),
-    ("cache", |v, _, value| {
-        v.cache = Some(truth(value)?);
-        Ok(())
-    }),
-    ("cache-dir", |v, place, value| {
-        v.cache_dir = Some(place.path(text(value)?));
-        Ok(())
-    }),
+const KEYS: [ConfigKey; 19] = [
+    ConfigKey {
+        name: "models",
+        doc: "The models of commands that name none: names, or .cat files.",
+        form: of_texts,
+        read: |v, place, value| {
+            v.models = Some(
+                texts(value)?
+                    .into_iter()
+                    .map(|model| {
+                        let is_file = model.ends_with(".cat");
+                        if is_file {
+                            place.path(&model).to_string_lossy().into_owned()
+                        } else {
+                            model
+                        }
+                    })
+                    .collect(),
+            );
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "engine",
+        doc: "The engine that answers.",
+        form: of_word::<EngineArg>,
+        read: |v, _, value| {
+            v.engine = Some(word(value)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "bound",
+        doc: "The largest number of iterations of a loop.",
+        form: || of_number(0, 1000),
+        read: |v, _, value| {
+            v.bound = Some(number(value, 0, 1000)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "timeout",
+        doc: "The time limit of a question, as in 500ms, 10s or 2m, or none.",
+        form: of_text,
+        read: |v, _, value| {
+            v.timeout = Some(duration::parse(&text(value)?)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "memory",
+        doc: "The memory limit of a question, as in 500M or 2G, or none.",
+        form: of_text,
+        read: |v, _, value| {
+            v.memory = Some(memory::parse(&text(value)?)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "jobs",
+        doc: "How many questions are decided at once.",
+        form: || of_number(1, u32::from(u16::MAX)),
+        read: |v, _, value| {
+            v.jobs = u16::try_from(number(value, 1, u32::from(u16::MAX))?).ok();
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "mapping",
+        doc: "The mapping by which tests of other languages become PTX.",
+        form: of_text,
+        read: |v, _, value| {
+            v.mapping = Some(text(value)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "format",
+        doc: "The form of the result of `check`.",
+        form: of_word::<FormatArg>,
+        read: |v, _, value| {
+            v.format = Some(word(value)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "reports",
+        doc: "Further reports of `check`, each as FORMAT=FILE.",
+        form: of_texts,
+        read: |v, place, value| {
+            let report = |text: &String| {
+                args::report_file(text).map(|(format, file)| (format, place.path(file)))
+            };
+            v.reports = Some(texts(value)?.iter().map(report).collect::<Result<_, _>>()?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "filter",
+        doc: "Which tests `check` takes, as for `--filter`.",
+        form: of_text,
+        read: |v, place, value| {
+            v.filter = Some((format!("{}: filter", place.name), text(value)?));
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "paths",
+        doc: "What `check` decides if no path is given.",
+        form: of_texts,
+        read: |v, place, value| {
+            let paths = texts(value)?.into_iter().map(|path| place.path(path));
+            v.paths = Some(paths.collect());
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "kernels",
+        doc: "Which source files in folders are read.",
+        form: of_texts,
+        read: |v, place, value| {
+            let patterns = texts(value)?.into_iter().map(|pattern| place.path(pattern));
+            v.kernels = Some(patterns.collect());
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "all-properties",
+        doc: "Whether `check` answers every property.",
+        form: of_truth,
+        read: |v, _, value| {
+            v.all_properties = Some(truth(value)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "fail-fast",
+        doc: "Whether `check` ends at the first failure.",
+        form: of_truth,
+        read: |v, _, value| {
+            v.fail_fast = Some(truth(value)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "deny",
+        doc: "What counts as a failure of `check` where no expectation mentions it.",
+        form: of_word::<Deny>,
+        read: |v, _, value| {
+            v.deny = Some(word(value)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "no-tests",
+        doc: "What `check` does if no test matches.",
+        form: of_word::<NoTests>,
+        read: |v, _, value| {
+            v.no_tests = Some(word(value)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "pictures",
+        doc: "Which answers have pictures in an HTML report of `check`.",
+        form: of_word::<PicturesArg>,
+        read: |v, _, value| {
+            v.pictures = Some(word(value)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "cache",
+        doc: "Whether `check` keeps verdicts.",
+        form: of_truth,
+        read: |v, _, value| {
+            v.cache = Some(truth(value)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "cache-dir",
+        doc: "The folder of kept verdicts.",
+        form: of_text,
+        read: |v, place, value| {
+            v.cache_dir = Some(place.path(text(value)?));
+            Ok(())
+        },
+    },
 ];
+
+fn of_text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn of_texts() -> Value {
+    json!({ "type": "array", "items": { "type": "string" } })
+}
+
+fn of_truth() -> Value {
+    json!({ "type": "boolean" })
+}
+
+fn of_number(least: u32, most: u32) -> Value {
+    json!({ "type": "integer", "minimum": least, "maximum": most })
+}
+
+fn of_word<W: ValueEnum>() -> Value {
+    let words = W::value_variants().iter();
+    let names: Vec<String> = words
+        .filter_map(W::to_possible_value)
+        .map(|word| word.get_name().to_owned())
+        .collect();
+    json!({ "enum": names })
+}
+
+/// The JSON schema of the file.
+pub(super) fn schema() -> Value {
+    let options: serde_json::Map<String, Value> = KEYS
+        .iter()
+        .map(|key| {
+            let mut form = (key.form)();
+            form["description"] = key.doc.into();
+            (key.name.to_owned(), form)
+        })
+        .collect();
+    let mut all = options.clone();
+    let profile = json!({
+        "type": "object",
+        "properties": options,
+        "additionalProperties": false,
+    });
+    all.insert(
+        PROFILE.to_owned(),
+        json!({
+            "description": "Options by name, chosen with `--profile`.",
+            "type": "object",
+            "additionalProperties": profile,
+        }),
+    );
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": NAME,
+        "type": "object",
+        "properties": all,
+        "additionalProperties": false,
+    })
+}
+
+/// One of the words of an option; the error lists them.
+fn word<W: ValueEnum>(value: &DeValue<'_>) -> Result<W, String> {
+    let written = text(value)?;
+    W::from_str(&written, false).map_err(|_| {
+        let words = W::value_variants().iter();
+        let names: Vec<String> = words
+            .filter_map(W::to_possible_value)
+            .map(|word| word.get_name().to_owned())
+            .collect();
+        format!("`{written}` is none of {}", names.join(", "))
+    })
+}
 
 fn text(value: &DeValue<'_>) -> Result<String, String> {
     value
@@ -307,6 +493,13 @@ fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
             values.fail_fast,
             given("fail_fast") || given("no_fail_fast"),
         );
+        set(&mut args.deny, values.deny.map(Some), given("deny"));
+        set(
+            &mut args.select.no_tests,
+            values.no_tests,
+            given("no_tests"),
+        );
+        set(&mut args.pictures, values.pictures, given("pictures"));
         set(
             &mut args.no_cache,
             values.cache.map(|on| !on),
@@ -437,9 +630,9 @@ fn table(
             }
             continue;
         }
-        match KEYS.iter().find(|row| row.0 == name) {
-            Some((_, read)) => {
-                if let Err(expected) = read(values, place, value.get_ref()) {
+        match KEYS.iter().find(|key| key.name == name) {
+            Some(key) => {
+                if let Err(expected) = (key.read)(values, place, value.get_ref()) {
                     let message = format!("`{name}` cannot have this value");
                     sink.error("wrong-value", span(value), message, |d| d.label(expected));
                 }
@@ -447,7 +640,7 @@ fn table(
             None => {
                 let known = || {
                     KEYS.iter()
-                        .map(|row| row.0)
+                        .map(|key| key.name)
                         .chain(is_root.then_some(PROFILE))
                 };
                 let range = key.span();
@@ -513,6 +706,31 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_has_every_key() {
+        let schema = schema();
+        for key in KEYS {
+            for options in [
+                &schema["properties"],
+                &schema["properties"]["profile"]["additionalProperties"]["properties"],
+            ] {
+                assert!(!options[key.name].is_null(), "{}", key.name);
+                assert!(!options[key.name]["description"].is_null());
+            }
+        }
+        let words = &schema["properties"]["no-tests"]["enum"];
+        assert_eq!(*words, json!(["pass", "fail"]));
+        assert_eq!(schema["additionalProperties"], false);
+    }
+
+    #[test]
+    fn findings_may_be_denied_by_the_file() {
+        let read = values("deny = 'race'\nno-tests = 'pass'\npictures = 'all'", None).unwrap();
+        assert_eq!(read.deny, Some(Deny::Race));
+        assert_eq!(read.no_tests, Some(NoTests::Pass));
+        assert_eq!(read.pictures, Some(PicturesArg::All));
+    }
+
+    #[test]
     fn mistakes_are_told_with_their_lines() {
         let expected = "\
 error[unknown-key]: there is no option `buond`
@@ -523,7 +741,7 @@ error[unknown-key]: there is no option `buond`
   |
   = note: options: models, engine, bound, timeout, memory, jobs, mapping, format, reports, \
   filter, paths, kernels, \
-all-properties, fail-fast, cache, cache-dir, profile
+all-properties, fail-fast, deny, no-tests, pictures, cache, cache-dir, profile
   = help: did you mean `bound`?
 ";
         assert_eq!(values("jobs = 1\nbuond = 8\n", None).unwrap_err(), expected);
@@ -534,7 +752,14 @@ all-properties, fail-fast, cache, cache-dir, profile
             ("models = 'ptx'", "expected a list of texts"),
             ("models = [1]", "expected a list of texts"),
             ("timeout = '5'", "a number and a unit"),
-            ("engine = 'z3'", "z3"),
+            (
+                "engine = 'z3'",
+                "`z3` is none of auto, symbolic, sat, enumerate, both",
+            ),
+            ("deny = 'all'", "`all` is none of undefined, race"),
+            ("deny = true", "expected a text in quotes"),
+            ("no-tests = 'maybe'", "`maybe` is none of pass, fail"),
+            ("pictures = 'some'", "`some` is none of none, unmet, all"),
             ("reports = ['xml=a']", "xml"),
             ("cache = 1", "expected true or false"),
             ("profile = 1", "write [profile.NAME]"),

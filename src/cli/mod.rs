@@ -45,6 +45,7 @@ mod filter;
 mod guidelines;
 mod headers;
 mod import;
+mod init;
 mod interrupt;
 mod kernels;
 mod launches;
@@ -140,7 +141,8 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Merge(args) => merge::run(args, terminal),
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),
-        Command::Schema => schema::run(terminal),
+        Command::Schema(args) => schema::run(args, terminal),
+        Command::Init(args) => init::run(args, terminal),
         Command::New(args) => new::run(args, terminal),
         Command::Explain(args) => explain::run(args, terminal),
         Command::Completions(args) => man::completions(args, terminal),

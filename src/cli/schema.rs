@@ -1,8 +1,13 @@
-//! `fencepost schema`: the JSON schema of the TOML test format.
+//! `fencepost schema`: the JSON schema of the TOML test format, or of `fencepost.toml`.
 
-use super::{exit, seams, terminal::Terminal};
+use super::args::SchemaArgs;
+use super::{config, exit, seams, terminal::Terminal};
 
 /// Runs it; returns the exit code.
-pub(super) fn run(terminal: &Terminal) -> u8 {
-    terminal.printed(&format!("{:#}\n", seams::schema()), exit::OK)
+pub(super) fn run(args: &SchemaArgs, terminal: &Terminal) -> u8 {
+    let schema = match args.config {
+        true => config::schema(),
+        false => seams::schema(),
+    };
+    terminal.printed(&format!("{schema:#}\n"), exit::OK)
 }

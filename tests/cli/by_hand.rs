@@ -93,6 +93,51 @@ fn nothing_is_overwritten_and_odd_names_are_refused() {
 }
 
 #[test]
+fn a_project_begins_with_files_that_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, out, err) = run(folder.path(), &["init"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let files = [
+        "fencepost.toml",
+        "fencepost.config.schema.json",
+        "fencepost.schema.json",
+        "litmus/MP.toml",
+    ];
+    assert_eq!(out.lines().collect::<Vec<_>>(), files);
+    let read = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
+    assert!(read("litmus/MP.toml").starts_with("#:schema ../fencepost.schema.json\n"));
+    assert_eq!(
+        read("fencepost.config.schema.json"),
+        run(folder.path(), &["schema", "--config"]).1
+    );
+    for arguments in [&["check"][..], &["check", "--profile", "ci"]] {
+        let (code, out, err) = run(folder.path(), arguments);
+        assert_eq!(code, Some(0), "{out}{err}");
+        assert!(out.contains("1 expectation, all met"), "{out}");
+    }
+    assert!(folder.path().join("fencepost.xml").is_file());
+}
+
+#[test]
+fn a_project_that_has_begun_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("fencepost.toml"), "bound = 3\n").unwrap();
+    let (code, out, err) = run(folder.path(), &["init", "."]);
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(err.contains("`fencepost.toml` exists"), "{err}");
+    assert!(!folder.path().join("litmus").exists());
+    // Other files stay, too.
+    let (code, ..) = run(folder.path(), &["new", "a/litmus/MP"]);
+    assert_eq!(code, Some(0));
+    let before = fs::read_to_string(folder.path().join("a/litmus/MP.toml")).unwrap();
+    let (code, out, _) = run(folder.path(), &["init", "a"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("a/fencepost.toml") && !out.contains("MP.toml"));
+    let after = fs::read_to_string(folder.path().join("a/litmus/MP.toml")).unwrap();
+    assert_eq!(before, after);
+}
+
+#[test]
 fn an_axiom_is_explained_with_its_clause_and_decided_on_a_test() {
     let (code, out, err) = run(Path::new("."), &["explain", "Causality", "--model", "ptx"]);
     assert_eq!((code, err.as_str()), (Some(0), ""));

@@ -22,7 +22,7 @@ use diag::Diagnostic;
 static TEMPLATES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/src/cli/new/templates");
 
 /// The name of the schema's file.
-const SCHEMA: &str = "fencepost.schema.json";
+pub(super) const SCHEMA: &str = "fencepost.schema.json";
 
 /// The number of folders above the test in which the schema may be.
 const HEIGHT: usize = 16;
@@ -147,7 +147,7 @@ fn schema(folder: &Path) -> (String, bool) {
 }
 
 /// Writes a file that does not exist.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut file = fs::OpenOptions::new()
         .write(true)
         .create_new(true)
