@@ -19,25 +19,22 @@ use front::litmus::source::{self, Options, SourceKind};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
-    if let [one] = args.files.as_slice()
-        && let Some(kind) = one
-            .extension()
-            .and_then(|e| SourceKind::of_ending(e.to_str()?))
-    {
-        return match kind {
-            SourceKind::Ptx if args.launches.is_empty() => module(one, args, terminal),
-            kind => launched(one, kind, args, terminal),
-        };
+    if let [one] = args.files.as_slice() {
+        let ending = one.extension().and_then(|ending| ending.to_str());
+        let kind = ending.and_then(SourceKind::of_ending);
+        // Compilers are asked to print to a pipe.
+        let piped = one.as_os_str() == "-" && is_of_kernel(args) && args.launches.is_empty();
+        match kind.or(piped.then_some(SourceKind::Ptx)) {
+            Some(SourceKind::Ptx) if args.launches.is_empty() => {
+                return module(one, args, terminal);
+            }
+            Some(kind) => return launched(one, kind, args, terminal),
+            None => {}
+        }
     }
-    let of_kernels = [
-        !args.grid.is_empty(),
-        !args.block.is_empty(),
-        !args.cluster.is_empty(),
-        !args.args.is_empty(),
-    ];
-    if args.kernel.is_some() || args.ask.is_some() || of_kernels.contains(&true) {
+    if is_of_kernel(args) {
         let message = "`--kernel`, `--grid`, `--block`, `--cluster`, `--arg` and `--ask` take one \
-            `.ptx` file";
+            `.ptx` file, or PTX on standard input (`-`)";
         terminal.diagnose(&Diagnostic::plain("conflicting-options", message));
         return exit::INVALID;
     }
@@ -96,10 +93,25 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
     terminal.printed(&text, events.code())
 }
 
+/// Whether an option names a kernel or its launch.
+fn is_of_kernel(args: &ImportArgs) -> bool {
+    let launch = [&args.grid, &args.block, &args.cluster];
+    args.kernel.is_some()
+        || args.ask.is_some()
+        || !args.args.is_empty()
+        || launch.iter().any(|sizes| !sizes.is_empty())
+}
+
 /// A module of PTX: a list of its contents, or a test of one of its kernels.
 fn module(path: &Path, args: &ImportArgs, terminal: &Terminal) -> u8 {
-    let name = path.display().to_string();
-    let text = match load::text(path, file::LARGEST) {
+    let (name, text) = match path.as_os_str() == "-" {
+        true => ("<stdin>".to_owned(), load::text_of_stdin()),
+        false => {
+            let text = load::text(path, file::LARGEST);
+            (path.display().to_string(), text)
+        }
+    };
+    let text = match text {
         Ok(text) => text,
         Err(diagnostic) => {
             terminal.diagnose(&diagnostic);
@@ -113,11 +125,7 @@ fn module(path: &Path, args: &ImportArgs, terminal: &Terminal) -> u8 {
         args: args.args.clone(),
         ask: args.ask.clone(),
     };
-    let list = args.kernel.is_none() && args.ask.is_none() && args.args.is_empty();
-    let list = list
-        && [&args.grid, &args.block, &args.cluster]
-            .iter()
-            .all(|sizes| sizes.is_empty());
+    let list = !is_of_kernel(args);
     let made = PtxFile::read(&name, &text).and_then(|source| match list {
         true => Ok((source.listing(), Vec::new())),
         false => {

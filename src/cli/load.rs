@@ -185,8 +185,17 @@ fn read<T>(
 /// # Errors
 /// If it cannot be read, is too large, or is no text.
 pub(super) fn text(path: &Path, most: u64) -> Result<String, Box<Diagnostic>> {
-    let bytes =
-        file::read(path, most).map_err(|error| Box::new(paths::unreadable(path, &error)))?;
+    let bytes = file::read(path, most);
+    utf8(path, bytes)
+}
+
+/// The text of standard input.
+pub(super) fn text_of_stdin() -> Result<String, Box<Diagnostic>> {
+    utf8(Path::new("-"), file::take(io::stdin(), file::LARGEST))
+}
+
+fn utf8(path: &Path, bytes: io::Result<Vec<u8>>) -> Result<String, Box<Diagnostic>> {
+    let bytes = bytes.map_err(|error| Box::new(paths::unreadable(path, &error)))?;
     String::from_utf8(bytes).map_err(|_| {
         Box::new(Diagnostic::plain(
             "not-utf8",

@@ -89,6 +89,38 @@ fn import(folder: &Path, arguments: &[&str]) -> Said {
     fencepost(folder, &[&["import", "k.ptx"], arguments].concat())
 }
 
+/// Compilers print PTX to a pipe.
+#[test]
+fn a_module_on_standard_input_is_imported_like_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let piped = |arguments: &[&str]| {
+        let module = fs::File::open(folder.path().join("k.ptx")).expect("written");
+        let mut run = super::command(folder.path(), &[&["import", "-"], arguments].concat());
+        let output = run.stdin(module).output().expect("it runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let launch = [
+        &["--kernel", "mp", "--grid", "2", "--block", "1"],
+        &ARGS[..],
+    ]
+    .concat();
+    let file = import(folder.path(), &launch);
+    assert_eq!(file.code, Some(0), "{}", file.err);
+    let (code, out, err) = piped(&launch);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(out.replace("<stdin>", "k.ptx"), file.out);
+    let (code, _, err) = piped(&["--kernel", "nowhere"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("nowhere"), "{err}");
+    // Without an option of kernels, a test is read.
+    assert_eq!(piped(&[]).0, Some(2));
+}
+
 #[test]
 fn without_arguments_a_module_is_listed() {
     let folder = tempfile::tempdir().expect("a folder");
