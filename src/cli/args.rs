@@ -17,7 +17,7 @@ pub(super) use hand::{CompletionsArgs, ExplainArgs, ManArgs, NewArgs};
 pub(super) use values::report_file;
 pub(super) use values::{
     Color, Deny, DenyAdvice, DeviceArg, EngineArg, FormatArg, LanguageArg, LintArg, MemoryArg,
-    NoTests, PicturesArg, Resident, ScheduleArg, SchedulingArg,
+    NoTests, OnlyArg, PicturesArg, Resident, ScheduleArg, SchedulingArg,
 };
 use values::{count, device, early, memory, option_value, resident, schedule};
 
@@ -53,7 +53,7 @@ pub(super) enum Command {
     Check(CheckArgs),
     /// Is an outcome possible? Shows an execution, or the axioms that forbid it
     Ask(AskArgs),
-    /// An execution as a picture: .svg, .dot, or a page to look around in (.html)
+    /// An execution as a picture: .svg, .pdf, .tex, .dot, or a page to look around in (.html)
     Show(ShowArgs),
     /// Every outcome of a test: allowed or not, racy or not
     Outcomes(OutcomesArgs),
@@ -457,7 +457,8 @@ pub(super) struct ShowArgs {
     /// Which test, where the file has several
     #[arg(long, value_name = "TEST")]
     pub(super) name: Option<String>,
-    /// Where to write it: FILE.svg, FILE.dot or FILE.html [default: SVG, to standard output]
+    /// Where to write it: FILE.svg, FILE.pdf, FILE.tex (TikZ), FILE.dot or FILE.html [default: SVG,
+    /// to standard output]
     #[arg(short, long = "output", value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
     /// The test in PTX, as the mapping makes it, instead of a picture
@@ -467,6 +468,15 @@ pub(super) struct ShowArgs {
     /// usual]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) relations: Vec<String>,
+    /// Leave out the title and the text around the picture
+    #[arg(long)]
+    pub(super) no_caption: bool,
+    /// Leave out initial writes
+    #[arg(long)]
+    pub(super) no_init: bool,
+    /// Draw only some events: `racing`, the accesses that race or the steps of the cycle
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub(super) only: Option<OnlyArg>,
     /// How source files are read.
     #[command(flatten)]
     pub(super) sources: SourceArgs,

@@ -14,7 +14,7 @@ pub(super) fn run(args: &OutcomesArgs, terminal: &Terminal) -> u8 {
 }
 
 fn outcomes(args: &OutcomesArgs, terminal: &Terminal) -> Result<u8, u8> {
-    let mut run = Run::new(terminal, &args.question, ReportSubject::Others)?;
+    let mut run = Run::new(terminal, &args.question, ReportSubject::Outcomes)?;
     run.sources = args.sources.options();
     let files = run.load(slice::from_ref(&args.test));
     let units = run.plan(&files, |_, _| Ok(Vec::new()));

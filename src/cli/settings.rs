@@ -31,9 +31,13 @@ pub(super) fn unfit(format: ReportFormat, subject: ReportSubject) -> Option<Diag
             .map(|row| row.1)
             .collect();
         let name = format.name();
+        let commands = match format.tells(ReportSubject::Outcomes) {
+            true => "`check`, `ask`, `compare` and `outcomes`",
+            false => "`check`, `ask` and `compare`",
+        };
         Diagnostic::plain(
             "unfit-format",
-            format!("`{name}` is a format of `check`, `ask` and `compare`"),
+            format!("`{name}` is a format of {commands}"),
         )
         .help(format!("formats of this command: {}", others.join(", ")))
     })

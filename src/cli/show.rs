@@ -16,7 +16,7 @@ use cat::model::ir::{Kind, NodeOp};
 use diag::Diagnostic;
 use front::mapping::{Mapping, shipped};
 use program::litmus::LitmusTest;
-use report::picture::{RelationChoice, Scene, dot, subject, svg};
+use report::picture::{RelationChoice, Scene, dot, pdf, subject, svg, tikz};
 use report::{AnswerLine, ReportSubject};
 use verdict::Witness;
 
@@ -27,6 +27,8 @@ mod page;
 enum PictureForm {
     Svg,
     Dot,
+    Pdf,
+    Tikz,
     Html,
 }
 
@@ -39,10 +41,12 @@ impl PictureForm {
         match path.extension().and_then(|e| e.to_str()) {
             Some("svg") => Ok(PictureForm::Svg),
             Some("dot" | "gv") => Ok(PictureForm::Dot),
+            Some("pdf") => Ok(PictureForm::Pdf),
+            Some("tex" | "tikz") => Ok(PictureForm::Tikz),
             Some("html" | "htm") => Ok(PictureForm::Html),
             _ => {
                 let message = format!("no picture can be written to `{}`", path.display());
-                let help = "give it a name that ends in .svg, .dot or .html";
+                let help = "give it a name that ends in .svg, .pdf, .tex, .dot or .html";
                 Err(Box::new(
                     Diagnostic::plain("unknown-picture", message).help(help),
                 ))
@@ -125,6 +129,9 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
     let choice = RelationChoice {
         relations: (!args.relations.is_empty()).then(|| args.relations.clone()),
         rest: false,
+        no_caption: args.no_caption,
+        no_initial: args.no_init,
+        only_vital: args.only.is_some(),
     };
     for name in args
         .relations
@@ -141,10 +148,11 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         .iter()
         .map(|subject| Scene::new(subject, &choice))
         .collect();
-    let text = if form == PictureForm::Dot {
-        dot::several(&scenes)
-    } else {
-        svg::stacked(&scenes)
+    let text = match form {
+        PictureForm::Dot => dot::several(&scenes),
+        PictureForm::Pdf => pdf::file(&scenes),
+        PictureForm::Tikz => tikz::file(&scenes),
+        PictureForm::Svg | PictureForm::Html => svg::stacked(&scenes),
     };
     written(terminal, args.output.as_ref(), &text, code)
 }

@@ -3,7 +3,8 @@
 //! # Invariants
 //! - Boxes, headings and names of edges never overlap, and stay inside the picture; every shown
 //!   edge has its name.
-//! - Every SVG is well-formed XML that names its parts, every `.dot` file parses, and both are the
+//! - Every SVG is well-formed XML that names its parts, every `.dot` file is one graph that parses,
+//!   every PDF has its objects where its table says, every TikZ picture is closed, and all are the
 //!   same when made again.
 
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ use fencepost::report::AnswerLine;
 use fencepost::report::picture::layout::PictureLayout;
 use fencepost::report::picture::layout::geometry::Rect;
 use fencepost::report::picture::page::{self, Page, PageView};
-use fencepost::report::picture::{RelationChoice, Scene, dot, subject, svg};
+use fencepost::report::picture::{RelationChoice, Scene, dot, pdf, subject, svg, tikz};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Property, Verdict};
 use testkit::lines::line;
@@ -74,6 +75,7 @@ fn scenes(line: &AnswerLine, rest: bool) -> Vec<Scene> {
                 &RelationChoice {
                     relations: None,
                     rest,
+                    ..RelationChoice::default()
                 },
             )
         })
@@ -400,6 +402,74 @@ fn long_code_is_cut_and_kept_whole_as_a_tooltip() {
     assert!(width < 700.0, "{width}");
 }
 
+/// The picture of the race in [`RACE_OF_MANY`].
+fn race_of_many(choice: &RelationChoice) -> Scene {
+    let test = parsed(RACE_OF_MANY);
+    let model = shipped("ptx");
+    let answer = session(&test, &model)
+        .race()
+        .expect("the model knows races");
+    assert_eq!(answer.verdict, Verdict::Racy);
+    let line = line("test.toml", &test, "ptx", Property::Race, answer);
+    Scene::new(&subject::subjects(&line)[0], choice)
+}
+
+const RACE_OF_MANY: &str = r#"
+name = "Many"
+condition = "a[0] == 0"
+memory = { a = [0] }
+[kernel]
+block = 8
+code = """
+st.weak.u32 a[0], 1;
+"""
+"#;
+
+#[test]
+fn a_picture_of_a_race_may_show_the_pair_alone() {
+    let whole = race_of_many(&RelationChoice::default());
+    assert_eq!(whole.seats.len(), 8);
+    let pair = race_of_many(&RelationChoice {
+        only_vital: true,
+        ..RelationChoice::default()
+    });
+    assert_eq!(pair.seats.len(), 2);
+    assert!(pair.events.iter().all(|event| event.mark.is_some()));
+    assert!(pair.says.iter().any(|s| s.contains("6 more threads")));
+    check_layout("the pair", &pair);
+}
+
+#[test]
+fn initial_writes_and_text_may_be_left_out() {
+    let initial = |scene: &Scene| {
+        let events = scene.events.iter();
+        events.filter(|event| event.thread.is_none()).count()
+    };
+    let whole = race_of_many(&RelationChoice::default());
+    assert!(initial(&whole) > 0 && !whole.title.is_empty());
+    let bare = race_of_many(&RelationChoice {
+        no_initial: true,
+        no_caption: true,
+        ..RelationChoice::default()
+    });
+    assert_eq!(initial(&bare), 0);
+    assert_eq!(
+        (bare.title.as_str(), bare.facts.len(), bare.says.len()),
+        ("", 0, 0)
+    );
+    check_layout("bare", &bare);
+    check_pdf("bare", &pdf::file(&[bare]));
+}
+
+#[test]
+fn several_pictures_are_one_graph() {
+    let scene = race_of_many(&RelationChoice::default());
+    let text = dot::several(&[scene.clone(), scene]);
+    check_dot("two", &text);
+    assert_eq!(text.matches("digraph").count(), 1);
+    assert!(text.contains("s0_e0") && text.contains("s1_e0"), "{text}");
+}
+
 #[test]
 fn every_test_has_a_good_picture() {
     let models = Mutex::default();
@@ -431,6 +501,8 @@ fn every_test_has_a_good_picture() {
                 let text = svg::file(&scene);
                 check_svg(&name, &text);
                 check_dot(&name, &dot::file(&scene));
+                check_pdf(&name, &pdf::file(std::slice::from_ref(&scene)));
+                check_tikz(&name, &tikz::file(std::slice::from_ref(&scene)));
                 assert_eq!(text, svg::file(&scene));
                 pictures += 1;
                 cycles += usize::from(scene.edges.iter().any(|e| e.bold));
@@ -599,6 +671,52 @@ fn check_dot(name: &str, text: &str) {
     );
 }
 
+/// The table of a PDF names the place of each object, and streams have the length that is written.
+fn check_pdf(name: &str, text: &str) {
+    assert!(text.is_ascii() && text.starts_with("%PDF-1.4\n"), "{name}");
+    assert!(text.ends_with("%%EOF\n"), "{name}");
+    let number = |text: &str| text.trim().parse::<usize>().expect("a number");
+    let (_, end) = text.rsplit_once("startxref\n").expect("an end");
+    let table = number(end.lines().next().expect("a place"));
+    let rows = text[table..].strip_prefix("xref\n0 8\n").expect("a table");
+    for (object, row) in rows.lines().take(8).enumerate().skip(1) {
+        let place = number(&row[..10]);
+        let head = format!("{object} 0 obj\n");
+        assert!(text[place..].starts_with(&head), "{name}: object {object}");
+    }
+    let (_, stream) = text.split_once("/Length ").expect("a stream");
+    let (length, stream) = stream.split_once(" >>\nstream\n").expect("a length");
+    assert!(
+        stream[number(length)..].starts_with("endstream"),
+        "{name}: the length is wrong"
+    );
+}
+
+/// Each command of a TikZ picture is closed, and braces come in pairs.
+fn check_tikz(name: &str, text: &str) {
+    let mut lines = text.lines().filter(|line| !line.starts_with('%'));
+    assert!(
+        lines
+            .next()
+            .is_some_and(|l| l.starts_with("\\begin{tikzpicture}")),
+        "{name}"
+    );
+    assert_eq!(lines.next_back(), Some("\\end{tikzpicture}"), "{name}");
+    for line in lines {
+        assert!(
+            line.starts_with('\\') && line.ends_with(';'),
+            "{name}: {line}"
+        );
+        let plain = line.replace("\\{", "").replace("\\}", "");
+        let mut depth = 0_i32;
+        for c in plain.chars() {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            assert!(depth >= 0, "{name}: {line}");
+        }
+        assert_eq!(depth, 0, "{name}: {line}");
+    }
+}
+
 fn fencepost(arguments: &[&str]) -> (i32, String, String) {
     let run = std::process::Command::new(env!("CARGO_BIN_EXE_fencepost"))
         .args(arguments)
@@ -624,12 +742,14 @@ fn show_writes_what_the_name_says() {
     let (code, svg, _) = fencepost(&["show", ONE, "--engine", "enumerate"]);
     assert_eq!(code, 0);
     check_svg("standard output", &svg);
-    for name in ["a.svg", "a.dot", "a.html"] {
+    for name in ["a.svg", "a.dot", "a.pdf", "a.tex", "a.html"] {
         let (code, out, err) = fencepost(&["show", ONE, "-o", &at(name), "--engine", "enumerate"]);
         assert_eq!((code, out.as_str()), (0, ""), "{err}");
     }
     assert_eq!(std::fs::read_to_string(at("a.svg")).unwrap(), svg);
     check_dot("a.dot", &std::fs::read_to_string(at("a.dot")).unwrap());
+    check_pdf("a.pdf", &std::fs::read_to_string(at("a.pdf")).unwrap());
+    check_tikz("a.tex", &std::fs::read_to_string(at("a.tex")).unwrap());
     // A file is replaced, not overwritten: a program that has the old one open keeps the whole of
     // it.
     std::fs::write(at("old.svg"), "old").unwrap();

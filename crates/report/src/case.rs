@@ -9,8 +9,8 @@
 use std::io::{self, Write};
 
 use super::comparison::Comparison;
-use super::line::{AnswerLine, FileSite, KnownFailure, UnmetReading};
-use super::reporter::Reporter;
+use super::line::{AnswerLine, FileSite, KnownFailure, OutcomeTable, UnmetReading};
+use super::reporter::{Reporter, unfit};
 use super::status::QueryStatus;
 use super::summary::Summary;
 use super::{execution, explanation};
@@ -388,6 +388,10 @@ fn remedy(fault: &Fault) -> Option<String> {
 pub(super) trait Cases {
     /// Writes one case.
     fn case(&mut self, out: &mut dyn Write, case: ReportCase) -> io::Result<()>;
+    /// Writes one list of outcomes.
+    fn outcomes(&mut self, _out: &mut dyn Write, _table: &OutcomeTable) -> io::Result<()> {
+        unfit("lists of outcomes")
+    }
     /// Writes the end.
     fn finish(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
 }
@@ -416,6 +420,10 @@ impl<C: Cases> Reporter for C {
             .try_for_each(|line| self.line(out, line))?;
         let mut findings = comparison.findings.iter();
         findings.try_for_each(|finding| self.case(out, ReportCase::of_finding(comparison, finding)))
+    }
+
+    fn table(&mut self, out: &mut dyn Write, table: &OutcomeTable) -> io::Result<()> {
+        self.outcomes(out, table)
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {

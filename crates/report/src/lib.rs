@@ -17,6 +17,7 @@ mod compact;
 mod comparison;
 mod compiled;
 mod counted;
+mod csv;
 mod distinction;
 mod execution;
 mod explanation;
@@ -29,6 +30,7 @@ mod human;
 mod json;
 mod junit;
 mod kernel;
+mod latex;
 mod line;
 mod markdown;
 mod observations;
@@ -39,11 +41,13 @@ mod status;
 mod suite;
 mod summary;
 mod tap;
+mod verdicts;
 
 pub use advice::{AdviceItem, AdvicePart, AdviceReport, AdviceVerdict, unified};
 pub use comparison::{Column, Comparison};
 pub use compiled::{CompiledOperation, CompiledReport, CompiledVerdict};
 pub use counted::counted;
+pub use csv::Csv;
 pub use distinction::{Distinction, DistinguishingProgram};
 pub use explanation::remedy;
 pub use github::Github;
@@ -53,6 +57,7 @@ pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use junit::Junit;
 pub use kernel::{KernelAnswer, Kernels, LaunchSource, misuse_name};
+pub use latex::Latex;
 pub use line::{AnswerLine, FileSite, KnownFailure, OutcomeTable, PartOf, UnmetReading, is_met};
 pub use markdown::Markdown;
 pub use observations::{
@@ -87,6 +92,10 @@ pub enum ReportFormat {
     Markdown,
     /// The Test Anything Protocol.
     Tap,
+    /// A table for spreadsheets and scripts: comma-separated values.
+    Csv,
+    /// A table for papers: answers by test and model.
+    Latex,
     /// A page with a table and pictures.
     Html,
 }
@@ -98,7 +107,9 @@ pub enum ReportSubject {
     Answers,
     /// Comparisons of several models on a test.
     Comparisons,
-    /// Lists of outcomes, observations, searches.
+    /// Lists of outcomes.
+    Outcomes,
+    /// Observations, searches.
     Others,
 }
 
@@ -111,12 +122,10 @@ pub const FORMATS: &[(ReportFormat, &str, ReportSubject)] = &[
     (ReportFormat::Sarif, "sarif", ReportSubject::Comparisons),
     (ReportFormat::Github, "github", ReportSubject::Comparisons),
     (ReportFormat::Gitlab, "gitlab", ReportSubject::Comparisons),
-    (
-        ReportFormat::Markdown,
-        "markdown",
-        ReportSubject::Comparisons,
-    ),
+    (ReportFormat::Markdown, "markdown", ReportSubject::Outcomes),
     (ReportFormat::Tap, "tap", ReportSubject::Comparisons),
+    (ReportFormat::Csv, "csv", ReportSubject::Outcomes),
+    (ReportFormat::Latex, "latex", ReportSubject::Outcomes),
     (ReportFormat::Html, "html", ReportSubject::Comparisons),
 ];
 
@@ -155,6 +164,8 @@ pub fn reporter(format: ReportFormat, human: &HumanOptions) -> Box<dyn Reporter>
         ReportFormat::Gitlab => Box::new(Gitlab::default()),
         ReportFormat::Markdown => Box::new(Markdown::default()),
         ReportFormat::Tap => Box::new(Tap::default()),
+        ReportFormat::Csv => Box::new(Csv::default()),
+        ReportFormat::Latex => Box::new(Latex::default()),
         ReportFormat::Html => Box::new(Html::default()),
     }
 }

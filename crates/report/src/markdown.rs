@@ -12,8 +12,10 @@
 use std::io::{self, Write};
 
 use super::case::{Cases, ReportCase};
+use super::line::OutcomeTable;
 use super::status::QueryStatus;
 use super::summary::Summary;
+use super::verdicts::answer_word;
 use diag::visible;
 
 /// The number of rows at most.
@@ -74,6 +76,24 @@ impl Cases for Markdown {
             self.cases.push(case);
         }
         Ok(())
+    }
+
+    fn outcomes(&mut self, out: &mut dyn Write, table: &OutcomeTable) -> io::Result<()> {
+        let list = &table.outcomes;
+        let whole = if list.complete { "" } else { ", not complete" };
+        let (test, model) = (cell(&table.test), cell(&table.model));
+        writeln!(out, "**{test}** under {model}{whole}\n")?;
+        let first = list.outcomes.first().map(|outcome| &outcome.state);
+        let names: Vec<String> = first.into_iter().flatten().map(|v| cell(&v.0)).collect();
+        let heads: String = names.iter().map(|name| format!(" {name} |")).collect();
+        writeln!(out, "|{heads} answer |")?;
+        writeln!(out, "|{}---|", "---|".repeat(names.len()))?;
+        for outcome in &list.outcomes {
+            let values = outcome.state.iter().map(|v| format!(" {} |", cell(&v.1)));
+            let values: String = values.collect();
+            writeln!(out, "|{values} {} |", answer_word(outcome))?;
+        }
+        writeln!(out)
     }
 
     fn finish(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {

@@ -67,7 +67,7 @@ pub trait Reporter {
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
 }
 
-fn unfit(what: &str) -> io::Result<()> {
+pub(super) fn unfit(what: &str) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
         format!("this format cannot report {what}"),

@@ -286,10 +286,15 @@ pub(in crate::cli) enum FormatArg {
     Github,
     /// Findings, for the Code Quality report of GitLab (`check`, `ask`, `compare`).
     Gitlab,
-    /// A table of findings, for summaries of jobs (`check`, `ask`, `compare`).
+    /// A table of findings, for summaries of jobs (`check`, `ask`, `compare`), or of outcomes
+    /// (`outcomes`).
     Markdown,
     /// The Test Anything Protocol (`check`, `ask`, `compare`).
     Tap,
+    /// Comma-separated values (`check`, `ask`, `compare`, `outcomes`).
+    Csv,
+    /// A table for papers (`check`, `ask`, `compare`, `outcomes`).
+    Latex,
     /// A page with a table to search, and pictures (`check`, `ask`, `compare`).
     Html,
 }
@@ -305,6 +310,13 @@ pub(in crate::cli) enum PicturesArg {
     All,
 }
 
+/// The events of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum OnlyArg {
+    /// Accesses that race, and the steps of a cycle.
+    Racing,
+}
+
 impl From<FormatArg> for ReportFormat {
     fn from(format: FormatArg) -> ReportFormat {
         match format {
@@ -316,6 +328,8 @@ impl From<FormatArg> for ReportFormat {
             FormatArg::Github => ReportFormat::Github,
             FormatArg::Gitlab => ReportFormat::Gitlab,
             FormatArg::Markdown => ReportFormat::Markdown,
+            FormatArg::Csv => ReportFormat::Csv,
+            FormatArg::Latex => ReportFormat::Latex,
             FormatArg::Tap => ReportFormat::Tap,
             FormatArg::Html => ReportFormat::Html,
         }

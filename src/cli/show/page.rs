@@ -153,6 +153,7 @@ fn add(page: &mut Page, model: usize, name: String, line: &AnswerLine) {
     let choice = RelationChoice {
         relations: None,
         rest: true,
+        ..RelationChoice::default()
     };
     let scenes: Vec<Scene> = subject::subjects(line)
         .iter()

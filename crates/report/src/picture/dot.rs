@@ -1,6 +1,7 @@
 //! Writes a picture in Graphviz format.
 //!
 //! # Invariants
+//! - A file is one graph: Graphviz draws the further ones of a file elsewhere, or not at all.
 //! - Only program order determines the ranks, so time runs down, with initial writes on top. Groups
 //!   are clusters.
 //!
@@ -12,36 +13,76 @@ use std::fmt::Write;
 use super::escape::dot;
 use super::scene::{EventRole, Scene};
 
-/// A file with several pictures, as a sequence of graphs.
+/// A file with several pictures, each a cluster of one graph.
 pub fn several(scenes: &[Scene]) -> String {
-    scenes.iter().map(file).collect()
+    if let [scene] = scenes {
+        return file(scene);
+    }
+    let title = scenes.first().map_or("", |scene| scene.title.as_str());
+    let mut out = opened(title, "");
+    let mut clusters = 0;
+    for (number, scene) in scenes.iter().enumerate() {
+        let _ = writeln!(out, "  subgraph cluster_{clusters} {{");
+        clusters += 1;
+        let label = lines(&labels(scene));
+        let _ = writeln!(out, "  label={label}; labelloc=t; labeljust=l;");
+        graph(&mut out, scene, &format!("s{number}_"), &mut clusters);
+        out.push_str("  }\n");
+    }
+    out.push_str("}\n");
+    out
 }
 
 /// A file with one picture, without hidden relations.
 pub fn file(scene: &Scene) -> String {
-    let mut out = String::new();
-    let mut label = vec![scene.title.clone()];
+    let label = lines(&labels(scene));
+    let attributes = format!("label={label}, labelloc=t, labeljust=l, ");
+    let mut out = opened(&scene.title, &attributes);
+    graph(&mut out, scene, "", &mut 0);
+    out.push_str("}\n");
+    out
+}
+
+/// The texts of a picture.
+fn labels(scene: &Scene) -> Vec<String> {
+    let mut label: Vec<String> = Some(scene.title.clone())
+        .filter(|title| !title.is_empty())
+        .into_iter()
+        .collect();
     label.extend(scene.facts.iter().chain(&scene.says).cloned());
-    let _ = writeln!(out, "digraph {} {{", dot(&scene.title));
+    label
+}
+
+/// The beginning of a graph.
+fn opened(title: &str, attributes: &str) -> String {
+    let mut out = String::new();
     // Writing to a string cannot fail.
+    let _ = writeln!(out, "digraph {} {{", dot(title));
     let _ = writeln!(
         out,
-        "  graph [label={}, labelloc=t, labeljust=l, fontname=monospace, newrank=true];",
-        lines(&label)
+        "  graph [{attributes}fontname=monospace, newrank=true];"
     );
     let _ = writeln!(out, "  node [shape=box, fontname=monospace, fontsize=11];");
     let _ = writeln!(out, "  edge [fontname=monospace, fontsize=10];");
+    out
+}
+
+/// The nodes and edges of a picture; `own` begins their names.
+fn graph(out: &mut String, scene: &Scene, own: &str, clusters: &mut usize) {
     for (e, event) in scene
         .events
         .iter()
         .enumerate()
         .filter(|(_, e)| e.role == EventRole::Init)
     {
-        let _ = writeln!(out, "  e{e} [label={}, style=dashed];", dot(&event.action));
+        let _ = writeln!(
+            out,
+            "  {own}e{e} [label={}, style=dashed];",
+            dot(&event.action)
+        );
     }
-    let mut clusters = 0;
     let threads: Vec<usize> = (0..scene.seats.len()).collect();
-    cluster(&mut out, scene, &threads, 0, &mut clusters);
+    cluster(out, scene, own, &threads, 0, clusters);
     let first = |t: usize| scene.events.iter().position(|e| e.thread == Some(t));
     let firsts: Vec<usize> = threads.iter().filter_map(|&t| first(t)).collect();
     // Invisible edges keep threads next to each other in their order, and initial writes above
@@ -49,7 +90,7 @@ pub fn file(scene: &Scene) -> String {
     for two in firsts.windows(2) {
         let _ = writeln!(
             out,
-            "  {{ rank=same; e{} -> e{} [style=invis]; }}",
+            "  {{ rank=same; {own}e{} -> {own}e{} [style=invis]; }}",
             two[0], two[1]
         );
     }
@@ -60,7 +101,7 @@ pub fn file(scene: &Scene) -> String {
         .filter(|(_, e)| e.role == EventRole::Init)
     {
         if let Some(first) = firsts.first() {
-            let _ = writeln!(out, "  e{init} -> e{first} [style=invis];");
+            let _ = writeln!(out, "  {own}e{init} -> {own}e{first} [style=invis];");
         }
     }
     for edge in &scene.edges {
@@ -90,15 +131,21 @@ pub fn file(scene: &Scene) -> String {
         if relation.kind.class != "po" {
             attributes.push_str(", constraint=false");
         }
-        let _ = writeln!(out, "  e{} -> e{} [{attributes}];", edge.from, edge.to);
+        let (from, to) = (edge.from, edge.to);
+        let _ = writeln!(out, "  {own}e{from} -> {own}e{to} [{attributes}];");
     }
-    out.push_str("}\n");
-    out
 }
 
 /// Writes the threads of one group at `depth`: a cluster for each subgroup, and finally one for
 /// each thread.
-fn cluster(out: &mut String, scene: &Scene, threads: &[usize], depth: usize, clusters: &mut usize) {
+fn cluster(
+    out: &mut String,
+    scene: &Scene,
+    own: &str,
+    threads: &[usize],
+    depth: usize,
+    clusters: &mut usize,
+) {
     let indent = "  ".repeat(depth + 1);
     let mut done: Vec<&str> = Vec::new();
     for &t in threads {
@@ -118,15 +165,15 @@ fn cluster(out: &mut String, scene: &Scene, threads: &[usize], depth: usize, clu
                 .copied()
                 .filter(|&o| scene.seats[o].groups.get(depth).map(String::as_str) == group)
                 .collect();
-            cluster(out, scene, &members, depth + 1, clusters);
+            cluster(out, scene, own, &members, depth + 1, clusters);
         } else {
-            events(out, scene, t, &indent);
+            events(out, scene, own, t, &indent);
         }
         let _ = writeln!(out, "{indent}}}");
     }
 }
 
-fn events(out: &mut String, scene: &Scene, thread: usize, indent: &str) {
+fn events(out: &mut String, scene: &Scene, own: &str, thread: usize, indent: &str) {
     for (e, event) in scene
         .events
         .iter()
@@ -146,7 +193,11 @@ fn events(out: &mut String, scene: &Scene, thread: usize, indent: &str) {
         } else {
             ""
         };
-        let _ = writeln!(out, "{indent}  e{e} [label={}{mark}{bold}];", lines(&said));
+        let _ = writeln!(
+            out,
+            "{indent}  {own}e{e} [label={}{mark}{bold}];",
+            lines(&said)
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Witness, cycle, marks ─▶ Scene ─▶ Layout ─▶ svg        (and in pages: html)
+//!                            │          └─▶ Drawing ─▶ pdf, tikz
 //!                            └──────────────▶ dot
 //! ```
 //!
@@ -10,7 +11,8 @@
 //! | [`scene`] | the content: threads, events, edges, and text |
 //! | [`style`] | the style of each relation: colour, dashes, whether it is drawn by default |
 //! | [`layout`] | positions: rectangles and curves, independent of the format |
-//! | [`svg`], [`dot`] | the writers |
+//! | `drawing` | shapes and texts with their colours, for papers |
+//! | [`svg`], [`pdf`], [`tikz`], [`dot`] | the writers |
 //! | [`page`] | a page with the outcomes of a test under one or two models |
 //!
 //! # Invariants
@@ -19,12 +21,15 @@
 //! - A picture states what it leaves out.
 
 pub mod dot;
+mod drawing;
 pub mod escape;
 pub mod layout;
 pub mod page;
+pub mod pdf;
 pub mod scene;
 pub mod style;
 pub mod subject;
 pub mod svg;
+pub mod tikz;
 
 pub use scene::{PictureSubject, RelationChoice, Scene};

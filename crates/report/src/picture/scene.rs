@@ -59,6 +59,12 @@ pub struct RelationChoice {
     pub relations: Option<Vec<String>>,
     /// Include the other relations as hidden ones, for pages that can switch them on.
     pub rest: bool,
+    /// Leave out the title and the text around the picture.
+    pub no_caption: bool,
+    /// Leave out initial writes.
+    pub no_initial: bool,
+    /// Draw only marked events and those of the cycle, as long as there are some.
+    pub only_vital: bool,
 }
 
 /// The content of a picture.
@@ -149,15 +155,24 @@ impl Scene {
             edges: Vec::new(),
             says: subject.says.clone(),
         };
-        let place = scene.place_events(subject);
+        let place = scene.place_events(subject, choice);
         scene.add_ends(subject.witness);
         scene.add_relations(subject, choice, &place);
         scene.relations_in_order();
+        if choice.no_caption {
+            scene.title.clear();
+            scene.facts.clear();
+            scene.says.clear();
+        }
         scene
     }
 
     /// Chooses threads and events. Returns the new index of each drawn event of the witness.
-    fn place_events(&mut self, subject: &PictureSubject<'_>) -> Vec<Option<usize>> {
+    fn place_events(
+        &mut self,
+        subject: &PictureSubject<'_>,
+        choice: &RelationChoice,
+    ) -> Vec<Option<usize>> {
         let witness = subject.witness;
         let steps = subject.cycle.iter().flat_map(|s| [s.from, s.to]);
         let on_cycle: BTreeSet<usize> = steps.clone().collect();
@@ -168,7 +183,11 @@ impl Scene {
                 .collect()
         };
         let all = columns(witness);
-        let drawn = chosen_columns(witness, &all, &vital);
+        let only_vital = choice.only_vital && !vital.is_empty();
+        let mut drawn = chosen_columns(witness, &all, &vital);
+        if only_vital {
+            drawn.retain(|actor| of(actor).iter().any(|e| vital.contains(e)));
+        }
         let left_out: Vec<&Actor<'_>> = all.iter().filter(|actor| !drawn.contains(actor)).collect();
         if !left_out.is_empty() {
             let events: usize = left_out.iter().map(|actor| of(actor).len()).sum();
@@ -206,7 +225,10 @@ impl Scene {
                 on_cycle: on_cycle.contains(&e),
             });
         };
-        for e in (0..witness.events.len()).filter(|&e| witness.events[e].thread.is_none()) {
+        let initial = (0..witness.events.len())
+            .filter(|&e| witness.events[e].thread.is_none())
+            .filter(|e| vital.contains(e) || !(choice.no_initial || only_vital));
+        for e in initial {
             add(self, e, None);
         }
         for (seat, actor) in drawn.iter().enumerate() {
@@ -216,7 +238,10 @@ impl Scene {
                     .thread
                     .map(|t| self::seat(witness, t, events.first().copied())),
             );
-            let keep = chosen_rows(&events, &vital);
+            let mut keep = chosen_rows(&events, &vital);
+            if only_vital {
+                keep.retain(|e| vital.contains(e));
+            }
             let mut skipped = 0;
             for (i, &e) in events.iter().enumerate() {
                 if !keep.contains(&e) {
