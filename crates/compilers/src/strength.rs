@@ -130,16 +130,16 @@ fn releases(semantics: Semantics) -> bool {
 
 /// Whether one of the fences has the order of `asked` and at least its scope.
 fn fenced(fences: &[MappingStep], asked: MappingStep) -> bool {
-    let has = |semantics: Semantics| match asked.semantics {
-        Semantics::Sc => semantics == Semantics::Sc,
-        _ => {
-            (!acquires(asked.semantics) || acquires(semantics))
-                && (!releases(asked.semantics) || releases(semantics))
-        }
-    };
     fences
         .iter()
-        .any(|fence| has(fence.semantics) && reach(*fence) >= reach(asked))
+        .any(|fence| has_order(fence.semantics, asked.semantics) && reach(*fence) >= reach(asked))
+}
+
+fn has_order(there: Semantics, asked: Semantics) -> bool {
+    match asked {
+        Semantics::Sc => there == Semantics::Sc,
+        _ => (!acquires(asked) || acquires(there)) && (!releases(asked) || releases(there)),
+    }
 }
 
 /// Whether the code has everything that is required.
@@ -183,18 +183,10 @@ fn keeps(made: FencedAccess<'_>, asked: FencedAccess<'_>) -> bool {
     let result = !made.reduction || asked.reduction;
     // A failure at the first load has the failure order: the part of the success order that a load
     // can have.
-    let acquired = |guess: MappingStep| acquires(guess.semantics) && reach(guess) >= reach(access);
-    let fence = MappingStep {
-        kind: OpKind::Fence,
-        semantics: Semantics::Acquire,
-        reach: StepScope::Fixed(reach(access)),
-    };
-    let is_kept = |guess: MappingStep| {
-        !acquires(access.semantics) || acquired(guess) || fenced(made.after, fence)
-    };
-    let first = made
-        .guess
-        .is_none_or(|guess| strong(guess) && (!made.fails_early || is_kept(guess)));
+    let first = made.guess.is_none_or(|guess| {
+        let acquired = side(acquires, made.after, Semantics::Acquire, &access, &guess);
+        strong(guess) && (!made.fails_early || acquired)
+    });
     same && ordered
         && result
         && first

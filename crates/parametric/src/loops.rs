@@ -335,6 +335,15 @@ impl Exec<'_> {
         self.cyclic(shape, symbol, from, after)
     }
 
+    /// Whether a term is a symbol, converted or not. A conversion to 32 bits or more keeps a value
+    /// that never leaves its type.
+    fn is(&self, t: Term, symbol: Term) -> bool {
+        match *self.terms.node(t) {
+            Node::Cast(ty, inner) => ty.bits >= 32 && inner == symbol,
+            _ => t == symbol,
+        }
+    }
+
     /// A value that comes back to itself: `(v + c) % n`, `v ^ c`, `1 - v`, `v + 1 == n ? 0 : v +
     /// 1`.
     fn cyclic(&mut self, shape: &Shape, symbol: Term, from: Term, after: Term) -> Option<Term> {
@@ -342,16 +351,11 @@ impl Exec<'_> {
         fn constant(exec: &Exec<'_>, t: Term) -> Option<i64> {
             exec.terms.constant(t).filter(|v| *v > 0)
         }
-        // A conversion keeps a value that never leaves its type.
-        let is_it = |exec: &Self, t: Term| match *exec.terms.node(t) {
-            Node::Cast(ty, inner) => ty.bits >= 32 && inner == symbol,
-            _ => t == symbol,
-        };
         // The number that is added.
         let step = |exec: &Self, t: Term| match *exec.terms.node(t) {
             _ if range_of(Ty::S32).1 < exec.terms.range(from).1 => None,
-            Node::Bin(BinOp::Add, ty, a, b) if is_it(exec, a) => Some((ty, constant(exec, b)?)),
-            Node::Bin(BinOp::Add, ty, a, b) if is_it(exec, b) => Some((ty, constant(exec, a)?)),
+            Node::Bin(BinOp::Add, ty, a, b) if exec.is(a, symbol) => Some((ty, constant(exec, b)?)),
+            Node::Bin(BinOp::Add, ty, a, b) if exec.is(b, symbol) => Some((ty, constant(exec, a)?)),
             _ => None,
         };
         fn is_zero(exec: &Exec<'_>, t: Term) -> bool {
@@ -377,7 +381,7 @@ impl Exec<'_> {
                     _ => return None,
                 };
                 let (ty, by) = step(self, next)?;
-                let last = match is_it(self, x) {
+                let last = match self.is(x, symbol) {
                     true => constant(self, n)? + 1,
                     false if x == next => constant(self, n)?,
                     false => return None,
@@ -386,18 +390,18 @@ impl Exec<'_> {
             }
             Node::Bin(op @ (BinOp::Xor | BinOp::Sub), ty, a, b) => {
                 let (other, own) = match op {
-                    BinOp::Xor if is_it(self, a) => (b, a),
+                    BinOp::Xor if self.is(a, symbol) => (b, a),
                     _ => (a, b),
                 };
                 let (of, range) = (range_of(ty), self.terms.range(from));
                 let fits = of.0 <= range.0 && range.1 <= of.1;
                 self.terms
                     .constant(other)
-                    .filter(|_| fits && is_it(self, own))?;
+                    .filter(|_| fits && self.is(own, symbol))?;
                 let swapped = self.terms.bin(op, ty, other, from);
                 return Some(self.every_other(k, from, swapped));
             }
-            Node::Cmp(CmpOp::Eq, _, a, b) if is_it(self, a) && is_zero(self, b) => {
+            Node::Cmp(CmpOp::Eq, _, a, b) if self.is(a, symbol) && is_zero(self, b) => {
                 let (truth, not) = (self.terms.truth(from), self.is_zero(from));
                 return (truth == from).then(|| self.every_other(k, from, not));
             }
@@ -420,19 +424,16 @@ impl Exec<'_> {
         let Node::Ite(cond, a, b) = *self.terms.node(after) else {
             return None;
         };
-        // A conversion keeps a value that fits each type.
-        let is_it = |exec: &Self, t: Term| match *exec.terms.node(t) {
-            Node::Cast(ty, inner) => ty.bits >= 32 && inner == symbol,
-            _ => t == symbol,
-        };
-        let (cond, turned) = match is_it(self, b) {
+        let (cond, turned) = match self.is(b, symbol) {
             true => (cond, a),
-            false if is_it(self, a) => (self.terms.not(cond), b),
+            false if self.is(a, symbol) => (self.terms.not(cond), b),
             false => return None,
         };
         let (op, ty, by) = match *self.terms.node(turned) {
-            Node::Bin(BinOp::Xor, ty, x, by) if is_it(self, x) => (BinOp::Xor, ty, by),
-            Node::Bin(op @ (BinOp::Xor | BinOp::Sub), ty, by, x) if is_it(self, x) => (op, ty, by),
+            Node::Bin(BinOp::Xor, ty, x, by) if self.is(x, symbol) => (BinOp::Xor, ty, by),
+            Node::Bin(op @ (BinOp::Xor | BinOp::Sub), ty, by, x) if self.is(x, symbol) => {
+                (op, ty, by)
+            }
             _ => return None,
         };
         self.terms.constant(by)?;

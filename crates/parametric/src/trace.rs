@@ -147,9 +147,12 @@ fn arrives(program: &Program, course: &mut Course, at: usize, op: &Op, regs: &[T
 
 /// An operation with numbers for its operands; `None`: one of them is not known.
 fn numbers(program: &Program, op: &Op, regs: &[TraceValue]) -> Option<Op> {
-    let known = |e: &&Expr| matches!(eval(program, e, regs), TraceValue::Number(_));
-    let all = op.operands();
-    { all.as_slice().iter().all(known) }.then(|| with_numbers(program, op, regs))
+    let known = op
+        .operands()
+        .as_slice()
+        .iter()
+        .all(|e| matches!(eval(program, e, regs), TraceValue::Number(_)));
+    known.then(|| with_numbers(program, op, regs))
 }
 
 /// An operation with numbers and addresses for its operands, and 0 for unknown ones.

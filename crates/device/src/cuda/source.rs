@@ -26,8 +26,8 @@ use crate::launch::{FINISHED, KernelShape};
 use front::isa::ptx;
 use program::litmus::LitmusTest;
 use program::{
-    Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Proxy, Scope, Tag,
-    ThreadId, Ty, Update,
+    Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Place, Proxy, Scope,
+    Tag, ThreadId, Ty, Update,
 };
 
 /// A kernel, and the number of threads of each of its groups.
@@ -46,12 +46,10 @@ pub(crate) fn source(
                 .into(),
         );
     }
-    let place = |t: ThreadId| &test.program.thread(t).place;
-    let firsts = || shape.groups.iter().map(|group| place(group[0]));
-    if firsts()
-        .enumerate()
-        .any(|(at, p)| firsts().take(at).any(|q| q.same(p, Scope::Cluster)))
-    {
+    let firsts = shape.groups.iter().map(|group| place(test, group[0]));
+    let firsts: Vec<&Place> = firsts.collect();
+    let mut earlier = firsts.iter().enumerate().map(|(at, p)| (&firsts[..at], p));
+    if earlier.any(|(earlier, p)| earlier.iter().any(|q| q.same(p, Scope::Cluster))) {
         return Err(unbuilt("CTAs of one cluster"));
     }
     let seats = seats(test, shape, warps)?;
@@ -117,18 +115,21 @@ fn seats(
     Ok(seats)
 }
 
+fn place(test: &LitmusTest, t: ThreadId) -> &Place {
+    &test.program.thread(t).place
+}
+
 /// The seat of each thread of a group.
 fn seats_of_group(
     test: &LitmusTest,
     group: &[ThreadId],
     warps: WarpFill,
 ) -> Result<Vec<usize>, String> {
-    let place = |t: ThreadId| &test.program.thread(t).place;
     let mut all: Vec<Vec<ThreadId>> = Vec::new();
     for &t in group {
         match all
             .iter_mut()
-            .find(|warp| place(warp[0]).same(place(t), Scope::Warp))
+            .find(|warp| place(test, warp[0]).same(place(test, t), Scope::Warp))
         {
             Some(warp) => warp.push(t),
             None => all.push(vec![t]),

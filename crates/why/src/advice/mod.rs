@@ -519,6 +519,12 @@ fn condition(need: &Need) -> String {
     }
 }
 
+/// How much more the instructions of a changed test cost.
+fn added_cost(test: &LitmusTest, changed: &LitmusTest, how: &SearchSetup<'_>) -> u64 {
+    let [before, after] = [test, changed].map(|test| choices(&[test], how.costs).1);
+    after.saturating_sub(before)
+}
+
 /// The program with some changes, if it keeps all goals.
 fn kept_solution(
     found: &Forbidding,
@@ -539,8 +545,7 @@ fn kept_solution(
             threads: need.thread.clone(),
         }
     }
-    let costs = |test: &LitmusTest| choices(&[test], how.costs).1;
-    let more = costs(&found.version.test).saturating_sub(costs(one.test));
+    let more = added_cost(one.test, &found.version.test, how);
     Some(Solution {
         cost: cost + more,
         text: text(one.test, &splices),
@@ -594,8 +599,7 @@ fn mended(
                     threads,
                 }
             }
-            let costs = |test: &LitmusTest| choices(&[test], how.costs).1;
-            let more = costs(&version.test).saturating_sub(costs(one.test));
+            let more = added_cost(one.test, &version.test, how);
             let solution = Solution {
                 cost: cost + more,
                 text: text(one.test, &splices),

@@ -141,34 +141,30 @@ impl<'a> Deriver<'a> {
         if let Some(&known) = self.costs.borrow().get(&(node, round, i, j)) {
             return known;
         }
-        let holds = |x: NodeId| self.has_at(x, round, i, j);
         let cost = match self.model.node(node).op {
             _ if self.model.node(node).kind == Kind::Set => 0,
             NodeOp::IdentityOn(_) => 0,
-            NodeOp::Union(a, b) => {
-                let of = |x| {
-                    if holds(x) {
-                        self.cost(x, round, i, j)
-                    } else {
-                        u32::MAX
-                    }
-                };
-                of(a).min(of(b))
-            }
+            NodeOp::Union(a, b) => [a, b]
+                .into_iter()
+                .filter(|&x| self.has_at(x, round, i, j))
+                .map(|x| self.cost(x, round, i, j))
+                .min()
+                .unwrap_or(u32::MAX),
             NodeOp::Inter(a, b) => self.cost(a, round, i, j).max(self.cost(b, round, i, j)),
             NodeOp::Diff(a, _) => self.cost(a, round, i, j),
             NodeOp::Inverse(a) => self.cost(a, round, j, i),
             NodeOp::Seq(a, b) => self.middle(a, b, round, i, j).map_or(u32::MAX, |m| m.1),
-            NodeOp::Plus(a) => {
-                let path = self.path(a, round, i, j);
-                path.windows(2)
-                    .map(|w| self.cost(a, round, w[0], w[1]))
-                    .fold(0, u32::saturating_add)
-            }
+            NodeOp::Plus(a) => self.cost_of_path(a, round, &self.path(a, round, i, j)),
             _ => 1,
         };
         self.costs.borrow_mut().insert((node, round, i, j), cost);
         cost
+    }
+
+    fn cost_of_path(&self, node: NodeId, round: Round, path: &[usize]) -> u32 {
+        path.windows(2)
+            .map(|w| self.cost(node, round, w[0], w[1]))
+            .fold(0, u32::saturating_add)
     }
 
     /// The event in the middle of a sequence, with the cost of both sides.
@@ -184,13 +180,11 @@ impl<'a> Deriver<'a> {
             .executed
             .iter()
             .filter(|k| self.has_at(a, round, i, *k) && self.has_at(b, round, *k, j));
-        let cost = |k| {
-            self.cost(a, round, i, k)
-                .saturating_add(self.cost(b, round, k, j))
-        };
-        middles
-            .map(|k| (k, cost(k)))
-            .min_by_key(|&(k, cost)| (cost, k))
+        let costs = middles.map(|k| {
+            let (before, after) = (self.cost(a, round, i, k), self.cost(b, round, k, j));
+            (k, before.saturating_add(after))
+        });
+        costs.min_by_key(|&(k, cost)| (cost, k))
     }
 
     /// A path with the fewest steps from `i` to `j`, both included; `j` may be `i`.
@@ -236,13 +230,8 @@ impl<'a> Deriver<'a> {
             .iter()
             .map(|e| self.path(node, round, e, e))
             .filter(|path| !path.is_empty());
-        let cost = |path: &Vec<usize>| -> u32 {
-            path.windows(2)
-                .map(|w| self.cost(node, round, w[0], w[1]))
-                .fold(0, u32::saturating_add)
-        };
         let mut cycles: Vec<Vec<usize>> = cycles.collect();
-        cycles.sort_by_cached_key(|path| (path.len(), cost(path)));
+        cycles.sort_by_cached_key(|path| (path.len(), self.cost_of_path(node, round, path)));
         cycles
     }
 

@@ -46,15 +46,13 @@ pub(super) fn chain(
             while let NodeOp::Plus(of) = deriver.model.node(inner).op {
                 inner = of;
             }
-            let steps = |cycle: Vec<usize>| -> Vec<Step> {
-                cycle
-                    .windows(2)
-                    .map(|w| deriver.derive(inner, w[0], w[1]))
-                    .collect()
-            };
             // The first among those that say equally much.
-            let cycles = deriver.cycles(inner).into_iter().take(TOLD).map(steps);
+            let cycles = deriver.cycles(inner).into_iter().take(TOLD);
             cycles
+                .map(|cycle| {
+                    let pairs = cycle.windows(2);
+                    pairs.map(|w| deriver.derive(inner, w[0], w[1])).collect()
+                })
                 .rev()
                 .max_by_key(|steps| asked.said(steps))
                 .unwrap_or_default()
@@ -94,9 +92,8 @@ pub(super) fn chain(
     }
     if chain.closes {
         // It begins where the program does.
-        let first = |s: &Step| (!deriver.starts(s.from), s.from);
         let start = (0..edges.len())
-            .min_by_key(|&i| first(&edges[i]))
+            .min_by_key(|&i| (!deriver.starts(edges[i].from), edges[i].from))
             .unwrap_or(0);
         edges.rotate_left(start);
     }
@@ -129,11 +126,11 @@ fn back(deriver: &Deriver<'_>, edges: &mut Vec<Step>, chain: &mut Chain) {
     let (Some(from), Some(to)) = (edges.first().map(|e| e.from), edges.last().map(|e| e.to)) else {
         return;
     };
-    let turned = |s: &Step| {
+    let turned = chain.besides.iter().find(|s| {
         let order = matches!(deriver.model.node(s.node).op, NodeOp::Free(_));
         order && !s.holds && (s.from, s.to) == (from, to) && deriver.has(s.node, to, from)
-    };
-    if let Some(order) = chain.besides.iter().find(|s| turned(s)) {
+    });
+    if let Some(order) = turned {
         edges.push(deriver.derive(order.node, to, from));
         chain.closes = true;
     }

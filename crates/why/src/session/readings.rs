@@ -6,6 +6,7 @@
 //! - Readings vary one option at a time; the others keep their values.
 
 use super::Session;
+use cat::model::Model;
 use engine::skeleton::signature;
 use program::options::{OPTIONS, Setting};
 use verdict::{Answer, Dependence, Verdict};
@@ -19,13 +20,6 @@ impl<'a> Session<'a> {
         ask: impl Fn(&mut Session<'a>) -> Option<Answer>,
     ) -> Vec<Dependence> {
         let model = self.model;
-        let of_model = |option: usize| {
-            model
-                .options
-                .iter()
-                .find(|o| o.0 == option)
-                .map_or(0, |o| o.1)
-        };
         let mut all = Vec::new();
         for (option, row) in OPTIONS.iter().enumerate() {
             let Some(reading) = &row.reading else {
@@ -37,7 +31,7 @@ impl<'a> Session<'a> {
             }
             let words: Option<Vec<&str>> = (0..row.values.len())
                 .map(|value| {
-                    if value == of_model(option) {
+                    if value == model_value(model, option) {
                         return Some(verdict.word());
                     }
                     ask(self.under(Setting { option, value })).map(|answer| answer.verdict.word())
@@ -69,22 +63,14 @@ impl<'a> Session<'a> {
     /// The readings that the test or the user chose.
     pub(super) fn chosen_readings(&self) -> Vec<Setting> {
         let chosen = self.set.iter().chain(&self.test.options).copied();
-        let is_reading = |s: &Setting| {
-            let row = s.row();
-            row.reading.is_some() && signature::has_readings(self.model, row.name)
-        };
-        chosen.filter(is_reading).collect()
+        chosen
+            .filter(|s| s.row().reading.is_some())
+            .filter(|s| signature::has_readings(self.model, s.row().name))
+            .collect()
     }
 
     /// Readings of the source, other than that of the model, that may be chosen.
     pub(super) fn other_readings(&self) -> Vec<Setting> {
-        let of_model = |option: usize| {
-            self.model
-                .options
-                .iter()
-                .find(|o| o.0 == option)
-                .map_or(0, |o| o.1)
-        };
         let rows = OPTIONS
             .iter()
             .enumerate()
@@ -94,7 +80,7 @@ impl<'a> Session<'a> {
                 .map(move |value| Setting { option, value })
                 .collect::<Vec<_>>()
         })
-        .filter(|s| s.value != of_model(s.option))
+        .filter(|s| s.value != model_value(self.model, s.option))
         .collect()
     }
 
@@ -125,6 +111,12 @@ impl<'a> Session<'a> {
         }
         self.others.entry(setting).or_insert(other)
     }
+}
+
+/// The value that a model gives to an option; by default, the first one.
+fn model_value(model: &Model, option: usize) -> usize {
+    let chosen = model.options.iter().find(|o| o.0 == option);
+    chosen.map_or(0, |o| o.1)
 }
 
 #[cfg(test)]

@@ -250,8 +250,11 @@ fn upper_of_words(ty: Ty, a: &Expr, b: &Expr) -> Expr {
     if !ty.signed {
         return upper;
     }
-    let lost = |a: &Expr, b: &Expr| select(cmp(CmpOp::Lt, ty, a, &n(0)), b.clone(), n(0));
-    let upper = bin(Sub, of, &bin(Sub, of, &upper, &lost(a, b)), &lost(b, a));
+    // As an unsigned number, a negative factor is larger by `2^bits`.
+    let lost = [(a, b), (b, a)].map(|(x, y)| select(cmp(CmpOp::Lt, ty, x, &n(0)), y.clone(), n(0)));
+    let upper = lost
+        .iter()
+        .fold(upper, |upper, lost| bin(Sub, of, &upper, lost));
     Expr::Cast(ty, upper.into())
 }
 
@@ -275,18 +278,13 @@ fn permuted(a: &Expr, b: &Expr, selector: &Expr) -> Expr {
     use BinOp::{And, Or, Shl, Shr};
     let high = bin(Shl, Ty::U64, &unsigned_word(b), &n(32));
     let joined = bin(Or, Ty::U64, &high, &unsigned_word(a));
-    let byte = |at: i64| {
-        let index = bin(
-            And,
-            Ty::U32,
-            &bin(Shr, Ty::U32, selector, &n(4 * at)),
-            &n(7),
-        );
+    let all = (0..4).fold(n(0), |all, at| {
+        let digit = bin(Shr, Ty::U32, selector, &n(4 * at));
+        let index = bin(And, Ty::U32, &digit, &n(7));
         let shift = bin(Shl, Ty::U32, &index, &n(3));
         let byte = bin(And, Ty::U64, &bin(Shr, Ty::U64, &joined, &shift), &n(255));
-        bin(Shl, Ty::U64, &byte, &n(8 * at))
-    };
-    let all = (0..4).fold(n(0), |all, at| bin(Or, Ty::U64, &all, &byte(at)));
+        bin(Or, Ty::U64, &all, &bin(Shl, Ty::U64, &byte, &n(8 * at)))
+    });
     Expr::Cast(Ty::U32, all.into())
 }
 
@@ -300,7 +298,8 @@ fn on_parts(does: PartOp, width: u8, a: &Expr, b: &Expr) -> Expr {
         bits: width,
         signed,
     };
-    let result = |from: i64| {
+    let starts = (0..32).step_by(usize::from(width));
+    starts.fold(Expr::Const(0), |all, from| {
         let [a, b] = [a, b].map(|word| part(word, from, of));
         let value = match does {
             PartOp::Plain(op) | PartOp::Signed(op) => bin(op, of, &a, &b),
@@ -309,11 +308,8 @@ fn on_parts(does: PartOp, width: u8, a: &Expr, b: &Expr) -> Expr {
             }
         };
         let value = bin(BinOp::And, Ty::U32, &value, &Expr::Const(mask));
-        bin(BinOp::Shl, Ty::U32, &value, &Expr::Const(from))
-    };
-    let starts = (0..32).step_by(usize::from(width));
-    starts.fold(Expr::Const(0), |all, from| {
-        bin(BinOp::Or, Ty::U32, &all, &result(from))
+        let placed = bin(BinOp::Shl, Ty::U32, &value, &Expr::Const(from));
+        bin(BinOp::Or, Ty::U32, &all, &placed)
     })
 }
 

@@ -12,8 +12,8 @@
 //! # Sources
 //! - PTX ISA 9.4, *Tensors* (Tensor dimension, size and format; Tiled Mode; Swizzling Modes),
 //!   *cp.async.bulk.tensor*, *cp.reduce.async.bulk.tensor*, *cp.async.bulk.prefetch.tensor*.
-//! - CUDA Driver API, `cuTensorMapEncodeTiled`: dimensions from the one with adjacent elements; rows
-//!   and strides are multiples of 16 bytes.
+//! - CUDA Driver API, `cuTensorMapEncodeTiled`: dimensions from the one with adjacent elements;
+//!   rows and strides are multiples of 16 bytes.
 //!
 //! # Where we differ
 //! - `.im2col`, `.tile::gather4`, `.tile::scatter4` and `.cta_group::2` are refused.

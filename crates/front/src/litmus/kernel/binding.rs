@@ -101,8 +101,8 @@ pub(super) const WORD: u64 = 4;
 /// The form of a binding, for messages.
 pub(super) const FORM: &str = "`NAME=VALUE`: VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, \
     length, first values), `buffer` again, or `&buffer[2]`; a type can be a structure `{u64,u32}` \
-    or `bytes` (accesses decide the layout); `&buffer[2]` can be a first value of 64 bits; a tensor \
-    map is `tensor(buffer, b16[64,128] box[64,8] swizzle128)`";
+    or `bytes` (accesses decide the layout); `&buffer[2]` can be a first value of 64 bits; a \
+    tensor map is `tensor(buffer, b16[64,128] box[64,8] swizzle128)`";
 
 /// The format of a floating-point type, with the integer type of the same size; `None` for an
 /// integer type.

@@ -305,23 +305,7 @@ impl TestReader<'_, '_> {
         } else if let Some(record) = &record {
             values = self.structures(&record.layout(), values, size, table);
         } else if let Some(size) = size {
-            let span = table.get("size").map_or(Span::default(), span_of);
-            if values.len() > 1 {
-                self.sink.error(
-                    "conflicting-keys",
-                    span,
-                    "a list of values has its own size",
-                    |d| d.label("expected one value with `size`"),
-                );
-            } else if !(1..=self.most_elements()).contains(&size) {
-                let message = format!("an array has 1 to {MAX_ELEMENTS} elements");
-                self.sink.error("bad-number", span, message, |d| {
-                    d.label("expected another size")
-                });
-            } else {
-                let first = values.pop().unwrap_or(InitialValue::Int(0));
-                values = vec![first; size as usize];
-            }
+            values = self.repeated(values, size, table);
         }
         let tensor = self.tensor(table, choice);
         let mut kind = object(values.len(), space);
@@ -364,6 +348,32 @@ impl TestReader<'_, '_> {
             object.declared = true;
         }
         (kind, values)
+    }
+
+    /// The initial values of an array with a size: one value for all elements.
+    fn repeated(
+        &mut self,
+        mut values: Vec<InitialValue>,
+        size: u32,
+        table: &DeTable<'_>,
+    ) -> Vec<InitialValue> {
+        let span = table.get("size").map_or(Span::default(), span_of);
+        if values.len() > 1 {
+            let message = "a list of values has its own size";
+            self.sink.error("conflicting-keys", span, message, |d| {
+                d.label("expected one value with `size`")
+            });
+            return values;
+        }
+        if !(1..=self.most_elements()).contains(&size) {
+            let message = format!("an array has 1 to {MAX_ELEMENTS} elements");
+            self.sink.error("bad-number", span, message, |d| {
+                d.label("expected another size")
+            });
+            return values;
+        }
+        let first = values.pop().unwrap_or(InitialValue::Int(0));
+        vec![first; size as usize]
     }
 
     /// The initial values of structures: all members, structure after structure, or one structure's

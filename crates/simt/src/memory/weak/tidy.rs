@@ -233,27 +233,18 @@ impl WeakContents {
     fn age(&mut self) -> bool {
         let mut aged = false;
         for t in 0..self.threads.len() {
-            let of = |w: &super::write::Write| w.committed && w.thread() == Some(t);
-            let all: usize = self
-                .locations
-                .iter()
-                .map(|l| l.live().filter(|(_, w)| of(w)).count())
-                .sum();
-            if all <= HISTORY {
+            let counts = self.locations.iter().map(|l| l.live_of(t).count());
+            let counts: Vec<usize> = counts.collect();
+            if counts.iter().sum::<usize>() <= HISTORY {
                 continue;
             }
-            let count = |l: &super::write::LocationWrites| l.live().filter(|(_, w)| of(w)).count();
-            let Some(loc) = (0..self.locations.len()).max_by_key(|&l| count(&self.locations[l]))
-            else {
+            let Some(loc) = (0..counts.len()).max_by_key(|&l| counts[l]) else {
                 continue;
             };
-            if count(&self.locations[loc]) < 2 {
+            if counts[loc] < 2 {
                 continue;
             }
-            let latest = self.locations[loc]
-                .live()
-                .filter(|(_, w)| of(w))
-                .max_by_key(|(_, w)| w.source);
+            let latest = self.locations[loc].live_of(t).max_by_key(|(_, w)| w.source);
             if let Some((slot, w)) = latest {
                 let key = ViewKey {
                     loc: loc as u16,

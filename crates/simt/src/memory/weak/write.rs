@@ -172,6 +172,12 @@ impl LocationWrites {
             .filter_map(|(i, w)| w.as_ref().map(|w| (i, w)))
     }
 
+    /// The committed writes of a thread among [`LocationWrites::live`].
+    pub(super) fn live_of(&self, thread: usize) -> impl Iterator<Item = (usize, &Write)> {
+        self.live()
+            .filter(move |(_, w)| w.committed && w.thread() == Some(thread))
+    }
+
     /// Puts a write into the lowest free slot, and finds the writes that it is morally strong with.
     pub(super) fn insert(
         &mut self,

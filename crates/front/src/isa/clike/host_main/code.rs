@@ -185,13 +185,15 @@ impl<'a> HostCode<'a> {
 
     /// The variables of the device with their declarations, as far as they can be read.
     pub(super) fn of_device(&self) -> Vec<(Range<usize>, HostDeclared)> {
-        let of_device = |item: &&Item| {
-            let text = &self.text.as_str()[item.range.clone()];
-            let shared = text.contains("__shared__");
-            !item.is_function && !shared && OF_DEVICE.iter().any(|word| text.contains(word))
-        };
         let mut found = Vec::new();
-        for item in self.items.iter().filter(of_device) {
+        for item in self
+            .items
+            .iter()
+            .filter(|item| self.is_variable_of_device(item))
+        {
+            if self.item_text(item).contains("__shared__") {
+                continue;
+            }
             let Ok(mut parser) = self.parser(item.range.clone()) else {
                 continue;
             };
@@ -204,15 +206,28 @@ impl<'a> HostCode<'a> {
 
     /// The places of the functions of the host.
     pub(super) fn host_functions(&self) -> impl Iterator<Item = Range<usize>> {
-        let own = |item: &&Item| {
-            let text = &self.text.as_str()[item.range.clone()];
-            let head = text.split('{').next().unwrap_or("");
-            item.is_function
-                && !["__device__", "__global__"]
-                    .iter()
-                    .any(|w| head.contains(w))
-        };
-        self.items.iter().filter(own).map(|item| item.range.clone())
+        self.items
+            .iter()
+            .filter(|item| item.is_function)
+            .filter(|item| {
+                let head = self.head(item);
+                !head.contains("__device__") && !head.contains("__global__")
+            })
+            .map(|item| item.range.clone())
+    }
+
+    fn item_text(&self, item: &Item) -> &str {
+        &self.text.as_str()[item.range.clone()]
+    }
+
+    /// The text before the first brace.
+    fn head(&self, item: &Item) -> &str {
+        self.item_text(item).split('{').next().unwrap_or("")
+    }
+
+    fn is_variable_of_device(&self, item: &Item) -> bool {
+        let text = self.item_text(item);
+        !item.is_function && OF_DEVICE.iter().any(|word| text.contains(word))
     }
 
     /// The text of a kernel.
@@ -229,23 +244,18 @@ impl<'a> HostCode<'a> {
     pub(super) fn device_names(&self) -> impl Iterator<Item = &String> {
         self.items
             .iter()
-            .filter(|item| {
-                let text = &self.text.as_str()[item.range.clone()];
-                !item.is_function && OF_DEVICE.iter().any(|word| text.contains(word))
-            })
+            .filter(|item| self.is_variable_of_device(item))
             .flat_map(|item| &item.names)
     }
 
     /// The names of variables in functions of the device. Memory with such a name would hide them.
     pub(super) fn device_locals(&self) -> HashSet<String> {
-        let of_device = |item: &&Item| {
-            let text = &self.text.as_str()[item.range.clone()];
-            let head = text.split('{').next().unwrap_or("");
-            item.kernel.is_some() || item.is_function && head.contains("__device__")
-        };
         let mut found = HashSet::new();
-        for item in self.items.iter().filter(of_device) {
-            let text = &self.text.as_str()[item.range.clone()];
+        let of_device = self.items.iter().filter(|item| {
+            item.kernel.is_some() || item.is_function && self.head(item).contains("__device__")
+        });
+        for item in of_device {
+            let text = self.item_text(item);
             let body = text.find('{').map_or("", |at| &text[at..]);
             let all: Vec<&str> = words(body).into_iter().map(|w| &body[w.0]).collect();
             locals(&all, &mut found);

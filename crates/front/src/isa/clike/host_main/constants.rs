@@ -47,13 +47,9 @@ struct ConstantDefinition {
 
 /// The names of the macros that a text defines, of whatever value.
 fn macros(source: &str) -> HashSet<String> {
-    let all = words(source);
-    let word = |at: usize| all.get(at).map_or("", |w| &source[w.0.clone()]);
-    let is_define = |at: &usize| word(*at) == "#" && word(at + 1) == "define";
-    let names = (0..all.len())
-        .filter(is_define)
-        .map(|at| word(at + 2).to_owned());
-    names.collect()
+    let all: Vec<&str> = words(source).into_iter().map(|w| &source[w.0]).collect();
+    let definitions = all.windows(3).filter(|w| w[..2] == ["#", "define"]);
+    definitions.map(|w| w[2].to_owned()).collect()
 }
 
 /// The constants that a text defines.
@@ -120,18 +116,17 @@ fn literal(word: &str) -> Option<i64> {
 
 /// The numbers in the sizes of launches.
 fn launch_numbers(source: &str) -> Vec<i64> {
-    let all = words(source);
-    let word = |at: usize| all.get(at).map_or("", |w| &source[w.0.clone()]);
+    let all: Vec<&str> = words(source).into_iter().map(|w| &source[w.0]).collect();
     let mut found = Vec::new();
     let mut at = 0;
     while at < all.len() {
-        let launch = word(at) == "<<" && word(at + 1) == "<";
-        let sizes = word(at) == "dim3";
+        let launch = all[at..].starts_with(&["<<", "<"]);
+        let sizes = all[at] == "dim3";
         if launch || sizes {
             let close = if launch { ">>" } else { ")" };
-            let end = (at..all.len()).find(|i| [close, ";"].contains(&word(*i)));
+            let end = (at..all.len()).find(|i| [close, ";"].contains(&all[*i]));
             let end = end.unwrap_or(all.len());
-            found.extend((at..end).filter_map(|i| literal(word(i))));
+            found.extend(all[at..end].iter().filter_map(|word| literal(word)));
             at = end;
         }
         at += 1;

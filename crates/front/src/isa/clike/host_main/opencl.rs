@@ -289,8 +289,8 @@ impl Machine<'_> {
         Ok(address(memory, self.state.memory[memory].element))
     }
 
-    /// `CL_MEM_USE_HOST_PTR`: from here on, memory of the host is a buffer. Implementations may keep
-    /// its contents elsewhere, so the host accesses it through mappings only.
+    /// `CL_MEM_USE_HOST_PTR`: from here on, memory of the host is a buffer. Implementations may
+    /// keep its contents elsewhere, so the host accesses it through mappings only.
     fn buffer_of_host(
         &mut self,
         call: &RuntimeCallSite<'_>,
