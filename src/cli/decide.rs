@@ -12,9 +12,9 @@ use super::settings::Settings;
 use super::{kernels, panics, seams};
 use cat::model::ir::{Model, TestEffect};
 use diag::nearest;
-use engine::Limits;
 use engine::ProgressModel;
 use engine::liveness::{Liveness, LivenessTask};
+use engine::{Engine, Limits};
 use operational::{HangSearch, RunSearch};
 use program::litmus::{Expectation, LitmusTest};
 use program::options::Setting as Value;
@@ -332,11 +332,37 @@ impl<'u> ModelChecker<'u> {
     }
 
     /// Answers in the time that is left to a question from `start` on.
+    ///
+    /// A few runs of the executor come before the engines if the launch is wide. If they show a
+    /// fault, the engines have less time to list all races, and may leave the answer to the runs.
     fn answer(&mut self, question: &Question, start: Instant) -> Option<Answer> {
         let settings = self.settings;
+        let limit = time_of(&question.ask, settings);
+        let seen = first_runs(self.unit, &question.ask, settings, left(limit, start));
         let session = self.session();
-        session.limit(left(time_of(&question.ask, settings), start));
-        ask(session, question, settings)
+        let time = left(limit, start);
+        session.limit(match (&seen, time, limit) {
+            (Some(_), Some(time), Some(limit)) => Some(time.min(limit / FIRST_SHARE)),
+            (Some(_), None, _) => Some(AFTER_A_FAULT),
+            _ => time,
+        });
+        let exact = ask(session, question, settings);
+        let Some(seen) = seen else { return exact };
+        let Some(exact) = exact else {
+            return Some(seen);
+        };
+        match &exact.verdict {
+            Verdict::Undecided(_) => Some(seen),
+            verdict if *verdict == seen.verdict => Some(exact),
+            verdict => {
+                let law = format!(
+                    "a run is {}, the engine says {}",
+                    seen.verdict.word(),
+                    verdict.word()
+                );
+                Some(exact.defective(law))
+            }
+        }
     }
 }
 
@@ -436,8 +462,11 @@ impl Checkers<'_> {
         };
         session.limit(left(settings.limits.timeout, start));
         answer.map(|mut answer| {
-            answer.dependences =
-                session.dependences(&answer.verdict, |other| other.decide(&question.ask));
+            // Other readings of a program that is too large for the engines are too large, too.
+            if answer.engine != EXECUTOR {
+                answer.dependences =
+                    session.dependences(&answer.verdict, |other| other.decide(&question.ask));
+            }
             answer.vacuous =
                 matches!(question.ask, Ask::Reachability { .. }) && session.is_vacuous(&answer);
             answer
@@ -652,6 +681,43 @@ fn runs(count: u64) -> String {
         "1 run".to_owned()
     } else {
         format!("{count} runs")
+    }
+}
+
+/// The number of threads from which on a few runs come before the engines. A run of a wide launch
+/// takes less time than the facts of its program, and most races are in any run.
+const WIDE: usize = 32;
+/// The part of a question's time for the first runs, and for the engines after a fault.
+const FIRST_SHARE: u32 = 16;
+/// The longest time for the first runs.
+const FIRST_RUNS: Duration = Duration::from_secs(2);
+/// The time for the engines after a fault, without a limit.
+const AFTER_A_FAULT: Duration = Duration::from_secs(4);
+
+/// The answer of the first few runs of a wide launch, if one of them shows a fault.
+fn first_runs(
+    unit: &Unit<'_>,
+    ask: &Ask,
+    settings: &Settings,
+    left: Option<Duration>,
+) -> Option<Answer> {
+    let (effect, verdict) = match ask {
+        Ask::Race => (TestEffect::Race, Verdict::Racy),
+        Ask::Undefined => (TestEffect::Undefined, Verdict::Undefined),
+        _ => return None,
+    };
+    let is_wide = unit.test.program.threads.len() >= WIDE;
+    if !is_wide || settings.engine != Engine::Auto {
+        return None;
+    }
+    let time = left.map_or(FIRST_RUNS, |left| FIRST_RUNS.min(left / FIRST_SHARE));
+    let (test, model) = (&unit.test, &unit.model.model);
+    match operational::look_once(test, model, &settings.set, time, effect) {
+        RunSearch::Shown(fault) => Some(Answer {
+            fault: Some(fault),
+            ..Answer::new(verdict, EXECUTOR)
+        }),
+        _ => None,
     }
 }
 

@@ -67,6 +67,28 @@ fn a_race_in_a_run_that_the_model_knows_is_an_answer() {
     );
 }
 
+/// From 32 threads on, a few runs come before the engines.
+#[test]
+fn runs_of_a_wide_launch_come_first() {
+    let stores = (0..200).map(|n| format!("st.weak.u32 [a+{}], 2; ", 40 * n));
+    let many = many_values(&stores.collect::<String>());
+    for (more, first) in [(0, false), (24, true)] {
+        let threads = (0..more).map(|t| {
+            let cta = 20 + t;
+            format!("[[thread]]\ncta = {cta}\ncode = \"ld.relaxed.gpu.u32 r0, [c]\"\n")
+        });
+        let threads = threads.collect::<String>() + "[expect]";
+        let text = many.replace("[expect]", &threads);
+        let (line, human) = asked(&text);
+        assert_eq!(
+            (&line["verdict"], &line["engine"]),
+            (&"racy".into(), &"executor".into()),
+            "{human}"
+        );
+        assert_eq!(!human.contains("the engines gave up"), first, "{human}");
+    }
+}
+
 #[test]
 fn where_runs_show_no_race_the_answer_stays_open_and_says_what_to_try() {
     let (line, human) = asked(&many_values("st.relaxed.gpu.u32 [c], 0"));

@@ -17,7 +17,7 @@ mod straight;
 mod trial;
 
 pub use expected::{ExpectationResult, carry_out, judge};
-pub use races::{HangSearch, RunSearch, look, look_for_hang};
+pub use races::{HangSearch, RunSearch, look, look_for_hang, look_once};
 
 use cat::model::ir::Model;
 use engine::facts::Facts;

@@ -123,12 +123,34 @@ pub fn look(
     timeout: Option<Duration>,
     effect: TestEffect,
 ) -> RunSearch {
+    look_in(&BATCHES, test, model, set, timeout, effect)
+}
+
+/// As [`look`], in the first few runs.
+pub fn look_once(
+    test: &LitmusTest,
+    model: &Model,
+    set: &[Setting],
+    timeout: Duration,
+    effect: TestEffect,
+) -> RunSearch {
+    look_in(&BATCHES[..2], test, model, set, Some(timeout), effect)
+}
+
+fn look_in(
+    batches: &[u64],
+    test: &LitmusTest,
+    model: &Model,
+    set: &[Setting],
+    timeout: Option<Duration>,
+    effect: TestEffect,
+) -> RunSearch {
     let (memory, deadline) = match searched(test, timeout) {
         Ok(searched) => searched,
         Err(why) => return RunSearch::None(why),
     };
     let (mut judged, mut not_judged) = (0, None);
-    for (seed, runs) in BATCHES.into_iter().enumerate() {
+    for (seed, &runs) in batches.iter().enumerate() {
         let left = deadline.saturating_duration_since(Instant::now());
         let options = RunOptions {
             memory,
