@@ -150,6 +150,15 @@ impl Domains {
         self.images.sorted[TermPool::term_index(t)].as_ref()
     }
 
+    /// The possible values of a term, or only those that the last round added.
+    fn values(&self, t: TermId, whole: bool) -> Option<&Values> {
+        let all = self.of(t)?;
+        Some(match whole {
+            true => all,
+            false => &self.images.gained[TermPool::term_index(t)],
+        })
+    }
+
     /// The possible values of an address, sorted.
     pub fn addresses(&self, t: TermId) -> &Values {
         self.of(t)
@@ -407,15 +416,13 @@ impl Propagation<'_> {
         let found = self.found.and_then(|found| found.get(&r));
         let can = |v: &i64| found.is_none_or(|found| found.binary_search(v).is_ok());
         let ty = sk.events[r].ty;
-        let mut sources = self
-            .writes
-            .iter()
-            .filter(|&&w| {
-                (again || self.moved[r] || self.moved[w] || self.is_changed(w))
-                    && self.may_read(w, r)
-                    && d.may_read(sk, r, w)
-            })
-            .map(|&w| d.of(d.seen(sk, w)));
+        let is_done = knot.is_some_and(|at| self.knots[at].is_done);
+        let mut sources = self.writes.iter().filter_map(|&w| {
+            let whole = again || self.moved[r] || self.moved[w];
+            let may = (whole || self.is_changed(w)) && self.may_read(w, r) && d.may_read(sk, r, w);
+            // The read has the other values since earlier rounds.
+            may.then(|| d.values(d.seen(sk, w), whole || is_done))
+        });
         if let Some(at) = knot.filter(|&at| self.knots[at].is_done) {
             let gains = sources.any(|values| {
                 values.is_none_or(|all| {

@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::skeleton::pool::{Cond, CondAtom, Term, TermId, TermPool};
 use cat::rel::EventId;
@@ -73,6 +73,50 @@ pub(crate) struct TermImages {
     pub(crate) sorted: Vec<Option<Values>>,
     /// By term: whether the last [`TermImages::update`] changed its image.
     pub(crate) changed: Vec<bool>,
+    /// By term: the values that the last update added, if the values are listed.
+    pub(crate) gained: Vec<Values>,
+    /// By term: the terms that it computes with.
+    operands: Vec<Operands>,
+}
+
+/// The terms that a term computes with: its parts, and those that its condition compares.
+#[derive(Clone, Debug)]
+struct Operands {
+    terms: Vec<TermId>,
+    /// Whether their values decide the term's. A choice may decide, too.
+    decide: bool,
+}
+
+impl Operands {
+    fn of(pool: &TermPool, term: Term) -> Operands {
+        let (mut terms, mut decide) = (Vec::new(), true);
+        match term {
+            Term::Const(_) | Term::Read(_) => {}
+            Term::Cast(_, a) => terms.push(a),
+            Term::Bin(_, _, a, b) => terms.extend([a, b]),
+            Term::Fused(_, three) => terms.extend(three),
+            Term::Ite(c, a, b) => {
+                terms.extend([a, b]);
+                decide = tested(pool, c, &mut terms);
+            }
+        }
+        Operands { terms, decide }
+    }
+
+    /// The value of a term if its operands have these values.
+    fn value(&self, pool: &TermPool, term: Term, row: &[i64]) -> i64 {
+        match term {
+            Term::Const(v) => v,
+            Term::Read(_) => unreachable!("a read has no operands"),
+            Term::Cast(ty, _) => ty.wrap(row[0]),
+            Term::Bin(op, ty, ..) => op.apply(ty, row[0], row[1]),
+            Term::Fused(fused, _) => fused.apply(row[0], row[1], row[2]),
+            Term::Ite(c, ..) => match holds(pool, c, |t| tested_value(&self.terms, row, t)) {
+                true => row[0],
+                false => row[1],
+            },
+        }
+    }
 }
 
 impl TermImages {
@@ -94,7 +138,14 @@ impl TermImages {
         deadline: Option<Instant>,
     ) -> Result<(), ImageFailure> {
         let first = self.all.is_empty();
+        if first {
+            let all = pool.term_ids().map(|id| Operands::of(pool, pool.term(id)));
+            self.operands = all.collect();
+        }
+        // By changed read: the positions of its new values.
+        let mut fresh: FxHashMap<EventId, Vec<usize>> = FxHashMap::default();
         self.changed.clear();
+        self.gained.resize(pool.term_count(), Values::new());
         for id in pool.term_ids() {
             let at = TermPool::term_index(id);
             if at.is_multiple_of(256) && stop::late(deadline) {
@@ -103,20 +154,24 @@ impl TermImages {
             let term = pool.term(id);
             let stale = first
                 || match term {
-                    Term::Const(_) => false,
                     Term::Read(e) => has_changed(e),
-                    Term::Cast(_, a) => self.has_changed(a),
-                    Term::Bin(_, _, a, b) => self.has_changed(a) || self.has_changed(b),
-                    Term::Fused(_, three) => three.into_iter().any(|t| self.has_changed(t)),
-                    Term::Ite(c, a, b) => {
-                        let mut terms = vec![a, b];
-                        tested(pool, c, &mut terms);
-                        terms.into_iter().any(|t| self.has_changed(t))
+                    _ => {
+                        let operands = &self.operands[at];
+                        operands.terms.iter().any(|&t| self.has_changed(t))
                     }
                 };
             if !stale {
                 self.changed.push(false);
                 continue;
+            }
+            if self.grow(pool, id, &fresh) {
+                self.changed.push(true);
+                continue;
+            }
+            if let (Term::Read(e), Some(Image::Of(_, before)), Some(now)) =
+                (term, self.all.get(at), of_read_of(of_read, term))
+            {
+                fresh.insert(e, new_positions(before, now));
             }
             let image = match term {
                 _ if !needs(id) => Image::Word,
@@ -133,6 +188,7 @@ impl TermImages {
                             .len()
                     },
                     &self.all,
+                    &self.operands[at],
                     term,
                 ) {
                     None if rough => Image::Word,
@@ -140,19 +196,84 @@ impl TermImages {
                 },
             };
             if first {
-                self.sorted.push(sorted(&image));
+                let values = sorted(&image);
+                self.gained[at] = values.clone().unwrap_or_default();
+                self.sorted.push(values);
                 self.all.push(image);
                 self.changed.push(true);
             } else {
                 let changed = self.all[at] != image;
                 if changed {
-                    self.sorted[at] = sorted(&image);
+                    let values = sorted(&image);
+                    self.gained[at] = added(self.sorted[at].as_deref(), values.as_deref());
+                    self.sorted[at] = values;
                     self.all[at] = image;
                 }
                 self.changed.push(changed);
             }
         }
         Ok(())
+    }
+
+    /// Adds to the image of a term, if it is a function of one read, the values for new values of
+    /// that read. `false`: the whole image has to be computed.
+    ///
+    /// An update computes the image of each term that depends on a changed read. So the image has
+    /// the values for the earlier values of the read.
+    fn grow(
+        &mut self,
+        pool: &TermPool,
+        id: TermId,
+        fresh: &FxHashMap<EventId, Vec<usize>>,
+    ) -> bool {
+        let at = TermPool::term_index(id);
+        let Some(Image::Of(reads, before)) = self.all.get(at) else {
+            return false;
+        };
+        let &[read] = reads.as_slice() else {
+            return false;
+        };
+        let (Some(new), operands) = (fresh.get(&read), &self.operands[at]) else {
+            return false;
+        };
+        let length = before.len() + new.len();
+        if !operands.decide || operands.terms.is_empty() || length > MAX_VALUES {
+            return false;
+        }
+        let mut lists: Vec<&Values> = Vec::with_capacity(operands.terms.len());
+        for &part in &operands.terms {
+            match image_of(&self.all, part) {
+                Image::Of(reads, list) if reads.is_empty() => lists.push(list),
+                Image::Of(reads, list) if *reads == [read] && list.len() == length => {
+                    lists.push(list);
+                }
+                _ => return false,
+            }
+        }
+        let term = pool.term(id);
+        let mut row = vec![0; lists.len()];
+        let mut results = Values::with_capacity(new.len());
+        for &at in new {
+            for (value, list) in row.iter_mut().zip(&lists) {
+                *value = list[at.min(list.len() - 1)];
+            }
+            results.push(operands.value(pool, term, &row));
+        }
+        let mut all = Values::with_capacity(length);
+        let mut old = before.iter();
+        for (&at, &result) in new.iter().zip(&results) {
+            all.extend(old.by_ref().take(at - all.len()));
+            all.push(result);
+        }
+        all.extend(old);
+        self.all[at] = Image::Of(vec![read], all);
+        let sorted = self.sorted[at].as_mut().expect("a function is listed");
+        let mut gained = distinct(results);
+        gained.retain(|v| sorted.binary_search(v).is_err());
+        sorted.extend(&gained);
+        sorted.sort();
+        self.gained[at] = gained;
+        true
     }
 
     /// Whether the image of a term changed in this update.
@@ -170,6 +291,34 @@ fn sorted(image: &Image) -> Option<Values> {
     }
 }
 
+/// The values of one list that are not in another; both are sorted.
+fn added(before: Option<&[i64]>, now: Option<&[i64]>) -> Values {
+    let (mut before, now) = (before.unwrap_or_default(), now.unwrap_or_default());
+    let mut added = Values::new();
+    for &value in now {
+        let smaller = before.iter().take_while(|&&v| v < value).count();
+        before = &before[smaller..];
+        if before.first() != Some(&value) {
+            added.push(value);
+        }
+    }
+    added
+}
+
+/// The positions of the values that are not in an earlier list; both are sorted.
+fn new_positions(before: &[i64], now: &[i64]) -> Vec<usize> {
+    (0..now.len())
+        .filter(|&at| before.binary_search(&now[at]).is_err())
+        .collect()
+}
+
+fn of_read_of(of_read: &[Option<Values>], term: Term) -> Option<&Values> {
+    match term {
+        Term::Read(e) => of_read[e.index()].as_ref(),
+        _ => None,
+    }
+}
+
 /// Each value once, in order.
 pub(crate) fn distinct(mut values: Values) -> Values {
     values.sort_unstable();
@@ -182,8 +331,10 @@ fn image(
     pool: &TermPool,
     sizes: &impl Fn(EventId) -> usize,
     images: &[Image],
+    operands: &Operands,
     term: Term,
 ) -> Option<Image> {
+    let value = |row: &[i64]| operands.value(pool, term, row);
     Some(match term {
         Term::Const(v) => Image::Of(Vec::new(), vec![v]),
         Term::Read(_) => unreachable!("handled above"),
@@ -204,9 +355,7 @@ fn image(
         // An unknown value has this image for any operands.
         Term::Bin(BinOp::Unknown, ..) => Image::Of(Vec::new(), vec![0]),
         Term::Bin(op, ty, a, b) => {
-            match together(sizes, &[image_of(images, a), image_of(images, b)], |row| {
-                op.apply(ty, row[0], row[1])
-            }) {
+            match together(sizes, &[image_of(images, a), image_of(images, b)], value) {
                 Some((reads, values)) => Image::Of(reads, values),
                 None => match (image_of(images, a).values(), image_of(images, b).values()) {
                     (Some(a), Some(b)) if a.len() * b.len() <= MAX_VALUES * 64 => {
@@ -226,7 +375,7 @@ fn image(
         }
         Term::Fused(fused, three) => {
             let parts = three.map(|t| image_of(images, t));
-            match together(sizes, &parts, |row| fused.apply(row[0], row[1], row[2])) {
+            match together(sizes, &parts, value) {
                 Some((reads, values)) => Image::Of(reads, values),
                 None => {
                     let [Some(a), Some(b), Some(c)] = parts.map(Image::values) else {
@@ -243,24 +392,12 @@ fn image(
                 }
             }
         }
-        Term::Ite(c, a, b) => {
-            let mut terms = vec![a, b];
-            let decidable = tested(pool, c, &mut terms);
-            let parts: Vec<&Image> = terms.iter().map(|&t| image_of(images, t)).collect();
+        Term::Ite(_, a, b) => {
+            let parts = operands.terms.iter().map(|&t| image_of(images, t));
+            let parts: Vec<&Image> = parts.collect();
             // A read in one branch may not execute if the other branch is taken.
-            let alone = decidable && of_one_read(&parts);
-            match alone
-                .then(|| {
-                    together(sizes, &parts, |row: &[i64]| {
-                        if holds(pool, c, |t| tested_value(&terms, row, t)) {
-                            row[0]
-                        } else {
-                            row[1]
-                        }
-                    })
-                })
-                .flatten()
-            {
+            let alone = operands.decide && of_one_read(&parts);
+            match alone.then(|| together(sizes, &parts, value)).flatten() {
                 Some((reads, values)) => Image::Of(reads, values),
                 None => match (image_of(images, a).values(), image_of(images, b).values()) {
                     (Some(a), Some(b)) => Image::any(a.iter().chain(b).copied()),
@@ -443,4 +580,73 @@ fn holds(pool: &TermPool, mut c: Cond, of: impl Fn(TermId) -> i64) -> bool {
         c = if yes { high } else { low };
     }
     c == Cond::TRUE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Terms over one read and over two, with a condition and an unlisted operand.
+    fn terms() -> TermPool {
+        let mut pool = TermPool::default();
+        let reads = [0, 1].map(|e| pool.read(EventId::new(e), Ty::U32));
+        let byte = Ty {
+            bits: 8,
+            signed: true,
+        };
+        let [seven, three] = [7, 3].map(|v| pool.constant(v));
+        let less = pool.bin(BinOp::Sub, Ty::U32, reads[0], seven);
+        let low = pool.bin(BinOp::And, Ty::U32, less, three);
+        let below = pool.cmp(CmpOp::Lt, Ty::U32, reads[0], seven);
+        let chosen = pool.ite(below, low, reads[0]);
+        pool.cast(byte, chosen);
+        let sum = pool.bin(BinOp::Add, Ty::U32, chosen, reads[1]);
+        let choice = pool.fresh_choice();
+        pool.ite(choice, sum, three);
+        pool
+    }
+
+    fn updated(
+        mut images: TermImages,
+        pool: &TermPool,
+        of_read: &[Option<Values>],
+        changed: [bool; 2],
+    ) -> TermImages {
+        let is_changed = |e: EventId| changed[e.index()];
+        images
+            .update(pool, |_| true, of_read, is_changed, true, None)
+            .expect("no deadline");
+        images
+    }
+
+    #[test]
+    fn images_grow_to_those_of_all_values() {
+        let pool = terms();
+        let mut of_read = vec![Some(vec![5, 9]), Some(vec![1])];
+        let mut grown = updated(TermImages::default(), &pool, &of_read, [true; 2]);
+        let steps = [
+            (Some(vec![0, 5, 6, 9, 300]), None),
+            (Some(vec![0, 1, 5, 6, 9, 300]), Some(vec![1, 2, 8])),
+            (None, Some(vec![1, 2, 4, 8])),
+        ];
+        for (first, second) in steps {
+            let changed = [first.is_some(), second.is_some()];
+            for (values, new) in of_read.iter_mut().zip([first, second]) {
+                *values = new.or(values.take());
+            }
+            let before = grown.sorted.clone();
+            grown = updated(grown, &pool, &of_read, changed);
+            let whole = updated(TermImages::default(), &pool, &of_read, [true; 2]);
+            assert_eq!(grown.all, whole.all);
+            assert_eq!(grown.sorted, whole.sorted);
+            for (at, before) in before
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| grown.changed[*at])
+            {
+                let expected = added(before.as_deref(), grown.sorted[at].as_deref());
+                assert_eq!(grown.gained[at], expected, "{:?}", grown.all[at]);
+            }
+        }
+    }
 }
