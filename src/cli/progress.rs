@@ -3,11 +3,12 @@
 //! # Invariants
 //! - Only on a terminal, and only once the work turns out to be long: logs stay free of it.
 
+use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::terminal::Terminal;
 
@@ -24,14 +25,28 @@ pub(super) struct Progress {
 /// Work shorter than this needs no progress bar.
 const LONG: Duration = Duration::from_secs(1);
 
+/// What is left: the time, as long as it can be told. The last items of a run are often its longest
+/// ones, so the time of the others says nothing of them.
+fn left(time: Duration, open: u64) -> String {
+    match time.as_secs() {
+        0 => format!("{open} open"),
+        seconds => format!("{} left", HumanDuration(Duration::from_secs(seconds))),
+    }
+}
+
 impl Progress {
     /// A bar for a number of items.
     pub(super) fn new(terminal: &Terminal, pieces: usize) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(pieces as u64), ProgressDrawTarget::hidden());
-        if let Ok(style) =
-            ProgressStyle::with_template("{pos}/{len} {wide_bar} {msg}{elapsed}, {eta} left")
-        {
-            bar.set_style(style);
+        let template = "{pos}/{len} {wide_bar} {msg}{elapsed}, {left}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(
+                style.with_key("left", |state: &ProgressState, out: &mut dyn Write| {
+                    let open = state.len().unwrap_or(0).saturating_sub(state.pos());
+                    // A bar that cannot be written is no reason to stop.
+                    let _ = out.write_str(&left(state.eta(), open));
+                }),
+            );
         }
         let wanted = !terminal.quiet && pieces > 1 && io::stderr().is_terminal();
         Progress {
@@ -72,5 +87,16 @@ impl Progress {
     /// Takes the bar away for good.
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_questions_are_never_no_time() {
+        assert_eq!(left(Duration::from_millis(400), 5), "5 open");
+        assert_eq!(left(Duration::from_millis(61_500), 5), "61 seconds left");
     }
 }
