@@ -58,7 +58,9 @@ pub use location::{Class, CopyPer, Init, Location, LocationKind, OpenClMemory, S
 pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
 pub use ndrange::{NdRange, RangeError, SubGroups, WorkItem};
 pub use parts::Parts;
-pub use place::{GroupKey, GroupRelation, GroupSeat, Place, SCOPE_ROWS, Scope, ScopeRow};
+pub use place::{
+    GroupKey, GroupRelation, GroupSeat, Place, SCOPE_ROWS, Scope, ScopeRow, SharedNumbers,
+};
 pub use program::{KernelInstance, Program, Register, Thread};
 pub use proxy::Proxy;
 pub use tags::{Tag, Tags};

@@ -322,12 +322,40 @@ impl Place {
     }
 }
 
+/// Numbers that the places of a group have in common.
+pub type SharedNumbers = ([u32; 4], [Option<u32>; 2]);
+
 /// A group of threads as a key: different threads are in one group of a scope iff their keys are
 /// equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GroupKey([u32; 4], Option<u32>, Option<u32>);
 
 impl Place {
+    /// The numbers of the groups of a scope that contain this place. Two places share one of them
+    /// iff [`Place::same`] holds. Empty: a thread here is alone.
+    pub fn shared_numbers(&self, scope: Scope) -> Vec<SharedNumbers> {
+        let device = [self.gpu, self.domain, self.kernel, self.queue_family];
+        let launch = [self.gpu, self.domain, 0, 0];
+        let block = (device, [Some(self.cta), None]);
+        match scope {
+            Scope::Sys => vec![([0; 4], [None; 2])],
+            _ if self.host => Vec::new(),
+            Scope::Thread => Vec::new(),
+            Scope::Gpu => vec![(launch, [None; 2])],
+            Scope::Grid => vec![(launch, [Some(self.grid), None])],
+            Scope::QueueFamily => vec![(device, [None; 2])],
+            Scope::Cluster => {
+                let cluster = self.cluster.map(|cluster| (device, [None, Some(cluster)]));
+                [Some(block), cluster].into_iter().flatten().collect()
+            }
+            Scope::Cta => vec![block],
+            Scope::Warp => {
+                let warp = self.warp.map(|warp| (device, [Some(self.cta), Some(warp)]));
+                warp.into_iter().collect()
+            }
+        }
+    }
+
     /// The warp, CTA or cluster of a place; `None` if the thread is alone in it, or the CTA is its
     /// cluster's only member. [`Place::same`] decides the same for two places and any scope; for
     /// it, a CTA is in one cluster with itself.

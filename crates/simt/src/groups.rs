@@ -1,10 +1,10 @@
 //! Finds the threads that share a group, at every level of the scope tree.
 //!
 //! # Invariants
-//! - Two threads are in one group if [`Place::same`] says so. The time for all threads is that of
-//!   their number: they are found by what their places have in common, and not pair by pair.
+//! - Two threads are in one group if [`program::Place::same`] says so. Threads are found by the
+//!   numbers that their places share, not pair by pair: the time is that of their number.
 
-use program::{Place, Program, SCOPE_ROWS, Scope};
+use program::{Program, SCOPE_ROWS, Scope, SharedNumbers};
 use rustc_hash::FxHashMap;
 
 /// The groups of a program. The first thread of a group identifies it.
@@ -14,35 +14,6 @@ pub(super) struct Groups {
     first: Vec<[usize; SCOPE_ROWS.len()]>,
     /// By scope and first thread: the members of the group.
     pub(super) members: Vec<Vec<Vec<usize>>>,
-}
-
-/// The numbers that the places of a group have in common.
-type SharedNumbers = ([u32; 4], [Option<u32>; 2]);
-
-/// What threads share that are in one group of a scope; each suffices. Empty: the thread is alone.
-fn shared(place: &Place, scope: Scope) -> Vec<SharedNumbers> {
-    let device = [place.gpu, place.domain, place.kernel, place.queue_family];
-    let launch = [place.gpu, place.domain, 0, 0];
-    let block = (device, [Some(place.cta), None]);
-    match scope {
-        Scope::Sys => vec![([0; 4], [None; 2])],
-        _ if place.host => Vec::new(),
-        Scope::Thread => Vec::new(),
-        Scope::Gpu => vec![(launch, [None; 2])],
-        Scope::Grid => vec![(launch, [Some(place.grid), None])],
-        Scope::QueueFamily => vec![(device, [None; 2])],
-        Scope::Cluster => {
-            let cluster = place.cluster.map(|cluster| (device, [None, Some(cluster)]));
-            [Some(block), cluster].into_iter().flatten().collect()
-        }
-        Scope::Cta => vec![block],
-        Scope::Warp => {
-            let warp = place
-                .warp
-                .map(|warp| (device, [Some(place.cta), Some(warp)]));
-            warp.into_iter().collect()
-        }
-    }
 }
 
 impl Groups {
@@ -55,7 +26,7 @@ impl Groups {
         for (s, scope) in SCOPE_ROWS.iter().map(|row| row.scope).enumerate() {
             let mut known: FxHashMap<SharedNumbers, usize> = FxHashMap::default();
             for (t, row) in first.iter_mut().enumerate() {
-                let numbers = shared(&program.threads[t].place, scope);
+                let numbers = program.threads[t].place.shared_numbers(scope);
                 let group = numbers.iter().find_map(|n| known.get(n).copied());
                 let group = group.unwrap_or(t);
                 for number in numbers {
@@ -90,6 +61,7 @@ impl Groups {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use program::Place;
 
     /// Places that differ in each of their numbers, and in nothing.
     fn places() -> Vec<Place> {
@@ -133,8 +105,11 @@ mod tests {
         for row in SCOPE_ROWS {
             for (i, a) in all.iter().enumerate() {
                 for (j, b) in all.iter().enumerate().filter(|(j, _)| *j != i) {
-                    let numbers = shared(b, row.scope);
-                    let one = shared(a, row.scope).iter().any(|n| numbers.contains(n));
+                    let numbers = b.shared_numbers(row.scope);
+                    let one = a
+                        .shared_numbers(row.scope)
+                        .iter()
+                        .any(|n| numbers.contains(n));
                     assert_eq!(one, a.same(b, row.scope), "{:?}: {i}, {j}", row.scope);
                 }
             }
