@@ -6,8 +6,8 @@
 //! - The file has no date and no random identifier. It is ASCII.
 //!
 //! # Sources
-//! - ISO 32000-1:2008, *Portable document format*: 7.5, File Structure; 8.5, Path Construction; 9.6,
-//!   Simple Fonts; Annex D, WinAnsiEncoding.
+//! - ISO 32000-1:2008, *Portable document format*: 7.5, File Structure; 8.5, Path Construction;
+//!   9.6, Simple Fonts; Annex D, WinAnsiEncoding.
 
 use std::fmt::Write;
 
