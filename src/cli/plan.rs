@@ -426,6 +426,8 @@ mod tests {
                 locations: Vec::new(),
                 machine: Machine::full(),
                 host: None,
+                assumed: Vec::new(),
+                group_copies: Vec::new(),
             },
             condition: Some(Prop::And(Vec::new())),
             condition_text: " x == 1 ".into(),

@@ -22,7 +22,7 @@ use crate::exec::{AccessAt, Behaviour, ReadValues, behaviour};
 use crate::launch::{Sizes, most_threads, names, setting};
 use crate::operations::is_of_object;
 use crate::pairs::{
-    Inclusion, PairQuestion, Sides, SymbolicRun, Together, conflict, divergence, race,
+    Inclusion, PairQuestion, Sides, SymbolicRun, Together, conflict, divergence, race, unlike,
 };
 use crate::phases::handovers;
 use crate::replay::{self, ExactLaunch, Replayed};
@@ -341,7 +341,7 @@ impl Proof<'_> {
             return undecided(why);
         }
         let suspected = match property {
-            KernelProperty::Race => self.races(&mut run),
+            KernelProperty::Race => self.unlike(&mut run).and_then(|()| self.races(&mut run)),
             KernelProperty::Divergence => self.divergences(&mut run, property),
             KernelProperty::Bounds => Ok(None),
         };
@@ -436,6 +436,15 @@ impl Proof<'_> {
         if code.iter().any(|i| is_of_object(&i.op)) {
             assumed.push("operations on mbarrier objects meet their preconditions".into());
         }
+        let nulls = run.behaviour.nulls.iter().map(|at| self.line(*at).number);
+        let nulls: BTreeSet<u32> = nulls.collect();
+        if !nulls.is_empty() {
+            let lines: Vec<String> = nulls.iter().map(u32::to_string).collect();
+            let word = if lines.len() == 1 { "line" } else { "lines" };
+            let lines = lines.join(", ");
+            assumed.push(format!("no access through a null pointer ({word} {lines})"));
+        }
+        assumed.extend(self.kernel.form.test.program.assumed.iter().cloned());
         if let Some((text, _)) = &self.kernel.form.assume {
             assumed.push(text.clone());
         }
@@ -550,6 +559,23 @@ impl Proof<'_> {
                     0 => "no launch satisfies the assumptions".into(),
                     _ => "the facts about the loops contradict each other".into(),
                 });
+            }
+        }
+        Ok(())
+    }
+
+    /// That all threads of a block give the same operands to a copy of their work-group.
+    ///
+    /// # Errors
+    /// The begin of a copy for which this is not proved.
+    fn unlike(&mut self, run: &mut SymbolicRun) -> Result<(), String> {
+        for begin in run.behaviour.begins.clone() {
+            let question = unlike(run, &begin);
+            if self.answer(run, question)?.is_some() {
+                let line = self.line(begin.at).number;
+                return Err(format!(
+                    "line {line}: work-items of a group may give this copy different operands"
+                ));
             }
         }
         Ok(())

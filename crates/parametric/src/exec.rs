@@ -56,6 +56,11 @@ pub struct AccessAt {
     pub kind: usize,
     /// The number of groups of its thread before its own, for an asynchronous copy.
     pub copy: Option<Term>,
+    /// The place of its copy in the code, for one of a work-group: an index of
+    /// [`Program::group_copies`].
+    pub of_group: Option<usize>,
+    /// How many copies of each such place are complete for its thread.
+    pub waited: Vec<Term>,
     /// How many groups of copies are complete for its thread, and were at its last barrier.
     pub complete: [Term; 2],
     /// How many barriers of a warp come before it, for each mask of [`Behaviour::masks`].
@@ -115,6 +120,21 @@ pub enum Among {
     Lanes(u32),
 }
 
+/// A thread begins a copy of its work-group. All threads give the same operands.
+#[derive(Clone, Debug)]
+pub struct BeginAt {
+    /// The condition under which it does.
+    pub guard: Term,
+    /// What holds of the symbols that it speaks of.
+    pub facts: Vec<Term>,
+    /// The objects and offsets of both ends, and the number of elements.
+    pub operands: Vec<Term>,
+    /// The iterations of the loops around it, outermost first.
+    pub iterations: Vec<Term>,
+    /// Its instruction.
+    pub at: usize,
+}
+
 /// A thread ends in front of a barrier: others do not wait for it there, nor does anything that
 /// they do behind it come behind what this thread did last.
 #[derive(Clone, Debug)]
@@ -151,6 +171,8 @@ pub struct Behaviour {
     pub places: Vec<PlaceAt>,
     /// Its barriers.
     pub barriers: Vec<BarrierAt>,
+    /// Where it begins copies of its work-group.
+    pub begins: Vec<BeginAt>,
     /// Where it ends early.
     pub exits: Vec<ExitAt>,
     /// Counters of loops.
@@ -165,6 +187,8 @@ pub struct Behaviour {
     pub unknown: BTreeMap<usize, String>,
     /// The masks of barriers of a warp.
     pub masks: Vec<u32>,
+    /// Accesses whose address may be null, by instruction.
+    pub nulls: BTreeSet<usize>,
     /// Barriers that are taken to order nothing, by instruction.
     pub ignored: BTreeSet<usize>,
 }
@@ -423,6 +447,7 @@ impl Exec<'_> {
             Op::Assign { dst, value } => {
                 let value = self.eval(at, value, &state);
                 state.regs[usize::from(dst.0)] = value;
+                self.begin_of_group(at, *dst, &state);
             }
             // Operations on objects meet their preconditions: an assumption that answers name.
             Op::Branch { target, .. } if self.is_precondition(at) => {

@@ -7,6 +7,7 @@
 //! | [`exec`], `loops` | what one thread does: accesses and barriers, with conditions |
 //! | [`operations`] | what is noted of operations beside accesses |
 //! | [`memory`], [`objects`] | the same for accesses, and for mbarrier objects |
+//! | `group_copies` | the same for asynchronous copies of work-groups |
 //! | [`launch`], [`assume`] | what holds of coordinates, sizes and arguments |
 //! | [`pairs`] | questions about two threads |
 //! | `bounds` | questions about the sizes of objects |
@@ -21,6 +22,7 @@ pub mod assume;
 mod bounds;
 pub mod decide;
 pub mod exec;
+mod group_copies;
 pub mod integers;
 pub mod launch;
 mod layout;

@@ -222,7 +222,11 @@ impl Exec<'_> {
     /// Finds the values at the start of an iteration, given those behind one.
     fn close(&mut self, shape: &mut Shape, after: &[Term]) {
         let mut open = Vec::new();
+        self.close_constants(shape, after);
         for (n, symbol) in shape.changing.clone() {
+            if shape.closed.contains_key(&symbol) {
+                continue;
+            }
             match self.closed(shape, symbol, shape.entry.regs[n], after[n]) {
                 Some(closed) => {
                     shape.closed.insert(symbol, closed);
@@ -257,6 +261,32 @@ impl Exec<'_> {
             let value = self.any_value(shape, symbol, shape.entry.regs[n], after[n]);
             shape.closed.insert(symbol, value);
         }
+    }
+
+    /// Finds the values that are the same constant at the start of every iteration: they begin so,
+    /// and an iteration that begins with all of them gives them again.
+    fn close_constants(&mut self, shape: &mut Shape, after: &[Term]) {
+        let entry = &shape.entry.regs;
+        let begins = shape
+            .changing
+            .iter()
+            .map(|(n, symbol)| (*n, *symbol, entry[*n]));
+        let mut kept: Vec<(usize, Term, Term)> = begins
+            .filter(|(_, _, value)| self.terms.constant(*value).is_some())
+            .collect();
+        loop {
+            let by = kept.iter().map(|(_, symbol, value)| (*symbol, *value));
+            let by: FxHashMap<Term, Term> = by.collect();
+            let before = kept.len();
+            kept.retain(|(n, _, value)| self.terms.replace(after[*n], &by) == *value);
+            if kept.len() == before {
+                break;
+            }
+        }
+        let kept = kept.into_iter();
+        shape
+            .closed
+            .extend(kept.map(|(_, symbol, value)| (symbol, value)));
     }
 
     /// The value at the start of an iteration of what each iteration makes anew from values that

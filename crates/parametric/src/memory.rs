@@ -18,7 +18,7 @@
 //!   additions writes there.
 
 use program::tags::Tag;
-use program::{Access, BinOp, Expr, LocId, LocationKind, Space, Ty};
+use program::{Access, BinOp, Dialect, Expr, LocId, LocationKind, Space, Ty};
 
 use crate::exec::{AccessAt, Counter, Exec, MemoryEffect, PlaceAt, State};
 use crate::operations::{Cell, Ticket, added, is_plain, is_strong};
@@ -49,6 +49,9 @@ impl Exec<'_> {
             state.cells.clear();
             return self.free(at, access.ty);
         };
+        if self.recording && self.may_be_null(address) {
+            self.found.nulls.insert(self.origin[at]);
+        }
         let is_one = places.len() == 1;
         let mut value: Option<Term> = None;
         for mut place in places {
@@ -98,6 +101,11 @@ impl Exec<'_> {
         let groups = state.regs[self.counter(Counter::Groups)];
         let complete = [Counter::Complete, Counter::AtBarrier];
         let complete = complete.map(|counter| state.regs[self.counter(counter)]);
+        let of_group = match access.tags.has(Tag::Asynchronous) {
+            true => self.of_group(state),
+            false => None,
+        };
+        let waited = self.waited(state);
         let strong = access.tags.has(Tag::Atomic) || is_strong(&access.tags, self.program);
         self.found.accesses.push(AccessAt {
             guard: place.guard,
@@ -109,7 +117,12 @@ impl Exec<'_> {
             bytes: access.ty.bytes(),
             interval: state.regs[counter],
             kind: counter - self.program.threads[0].regs.len(),
-            copy: { access.tags.has(Tag::Asynchronous) }.then_some(groups),
+            copy: { access.tags.has(Tag::Asynchronous) }.then_some(match of_group {
+                Some((_, begun)) => begun,
+                None => groups,
+            }),
+            of_group: of_group.map(|(place, _)| place),
+            waited,
             complete,
             of_warp: state.regs[self.of_warps()].to_vec(),
             iterations: self.outer.clone(),
@@ -304,6 +317,24 @@ impl Exec<'_> {
         self.terms.add(Node::Symbol(id, vec![offset]))
     }
 
+    /// Whether an address of a language with pointers may be null.
+    fn may_be_null(&self, address: Term) -> bool {
+        let is_compiled = matches!(self.program.dialect, Dialect::Ptx);
+        match *self.terms.node(address) {
+            Node::Const(0) => !is_compiled,
+            Node::Cast(_, inner) => self.may_be_null(inner),
+            Node::Ite(_, a, b) | Node::Bin(BinOp::Add, _, a, b) => {
+                self.may_be_null(a) || (self.may_be_null(b) && !self.is_offset(address))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a term is a sum, whose second part is a distance.
+    fn is_offset(&self, t: Term) -> bool {
+        matches!(self.terms.node(t), Node::Bin(..))
+    }
+
     /// The objects that an address may be of, each with its condition and offset.
     pub(crate) fn places(&mut self, address: Term) -> Option<Vec<GuardedPlace>> {
         match *self.terms.node(address) {
@@ -312,15 +343,14 @@ impl Exec<'_> {
                 object,
                 offset: self.terms.int(0),
             }]),
+            // A null pointer points to no memory.
+            Node::Const(0) => Some(Vec::new()),
             Node::Cast(ty, inner) if ty.bits >= 32 => self.places(inner),
             Node::Ite(cond, a, b) => {
                 let not = self.terms.not(cond);
                 let mut all = Vec::new();
                 for (way, part) in [(cond, a), (not, b)] {
-                    // An address that is not aligned becomes 0, and points to no memory.
-                    if self.terms.constant(part) == Some(0) {
-                        continue;
-                    }
+                    // An address that is not aligned becomes 0.
                     for mut place in self.places(part)? {
                         place.guard = self.terms.and(vec![way, place.guard]);
                         all.push(place);
@@ -330,9 +360,12 @@ impl Exec<'_> {
             }
             Node::Bin(op @ (BinOp::Add | BinOp::Sub), ty, a, b) if ty.bits >= 32 => {
                 let (mut places, by) = match self.places(a) {
-                    Some(places) => (places, b),
-                    None if op == BinOp::Add => (self.places(b)?, a),
-                    None => return None,
+                    Some(places) if !places.is_empty() || op == BinOp::Sub => (places, b),
+                    none => match (self.places(b), none) {
+                        (Some(places), _) if op == BinOp::Add => (places, a),
+                        (_, Some(none)) => (none, b),
+                        _ => return None,
+                    },
                 };
                 // Addresses of shared memory have 32 bits in PTX and wrap around, so the summand
                 // may be negative.

@@ -23,7 +23,7 @@
 use program::{Dialect, Scope};
 use rustc_hash::FxHashMap;
 
-use crate::exec::{AccessAt, Among, BarrierAt, Behaviour, ExitAt, MemoryEffect};
+use crate::exec::{AccessAt, Among, BarrierAt, BeginAt, Behaviour, ExitAt, MemoryEffect};
 use crate::launch::LaunchFacts;
 use crate::operations::{Handover, Ticket};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms};
@@ -393,6 +393,36 @@ impl<'a> Two<'a> {
         self.terms.and(open)
     }
 
+    /// The condition that nothing orders two accesses of a block, one of which belongs to a copy of
+    /// the work-group, or both do.
+    fn copied_by_group(&mut self, pair: [&AccessAt; 2], intervals: [Term; 2]) -> Term {
+        if !self.behaviour.exits.is_empty() {
+            return self.terms.int(1);
+        }
+        let mut open = Vec::new();
+        for which in 0..2 {
+            let (own, other) = (intervals[which], intervals[1 - which]);
+            let before = match (pair[which].of_group, pair[which].copy) {
+                (Some(place), Some(number)) => {
+                    let number = self.of(which, number);
+                    let waited = self.of(1 - which, pair[1 - which].waited[place]);
+                    self.terms.cmp(CmpOp::Lt, Ty::WORD, number, waited)
+                }
+                // What orders a copy of one thread before a copy of the group is not looked at.
+                (_, Some(_)) => continue,
+                (_, None) => self.terms.cmp(CmpOp::Lt, Ty::WORD, own, other),
+            };
+            open.push(self.terms.not(before));
+        }
+        let [a, b] = pair;
+        if let (true, Some(p), Some(q)) = (a.of_group == b.of_group, a.copy, b.copy) {
+            // One copy does not race with itself.
+            let (p, q) = (self.of(0, p), self.of(1, q));
+            open.push(self.terms.cmp(CmpOp::Ne, Ty::WORD, p, q));
+        }
+        self.terms.and(open)
+    }
+
     /// How many groups of copies of a thread were complete at the last barrier before an access of
     /// the other one. Both come to that barrier in the same iterations, or else threads part.
     fn complete_at(&mut self, which: usize, other: &AccessAt) -> Term {
@@ -412,7 +442,11 @@ impl<'a> Two<'a> {
             let (own, other) = (pair[which], pair[1 - which]);
             let Some(group) = own.copy else { continue };
             let group = self.of(which, group);
-            let complete = self.of(1 - which, other.complete[0]);
+            let complete = match own.of_group {
+                Some(place) => other.waited[place],
+                None => other.complete[0],
+            };
+            let complete = self.of(1 - which, complete);
             let open = self.terms.cmp(CmpOp::Le, Ty::WORD, complete, group);
             let earlier = self.earlier(which, own, other);
             ways.push(self.terms.and(vec![open, earlier]));
@@ -526,8 +560,10 @@ pub(crate) fn race(
     conditions.push(overlap(two.terms, [x, y], [a.bytes, b.bytes]));
     let intervals =
         (together == Together::Block).then(|| [two.of(0, a.interval), two.of(1, b.interval)]);
+    let of_group = a.of_group.is_some() || b.of_group.is_some();
     let has_copy = a.copy.is_some() || b.copy.is_some();
     let unordered = match intervals {
+        Some(intervals) if of_group => Some(two.copied_by_group([a, b], intervals)),
         Some(intervals) if has_copy => Some(two.copied([a, b], intervals)),
         Some(intervals) => Some(two.unordered((a, b), intervals)),
         None => (together == Together::Thread).then(|| two.own_copy([a, b])),
@@ -588,6 +624,35 @@ pub(crate) fn divergence(run: &mut SymbolicRun, barrier: &BarrierAt) -> PairQues
         .map(|t| (two.of(0, *t), two.of(1, *t)))
         .collect();
     let by: FxHashMap<Term, Term> = iterations.iter().map(|(a, b)| (*b, *a)).collect();
+    let conditions = conditions.into_iter();
+    let conditions = conditions.map(|t| two.terms.replace(t, &by)).collect();
+    PairQuestion {
+        conditions,
+        common: Vec::new(),
+        places: two.places(),
+        unordered: None,
+        iterations: Vec::new(),
+    }
+}
+
+/// Whether two threads of a block can begin one copy of their work-group with different operands.
+pub(crate) fn unlike(run: &mut SymbolicRun, begin: &BeginAt) -> PairQuestion {
+    let mut two = Two::new(run, Together::Block);
+    let mut conditions = two.apart();
+    for which in 0..2 {
+        for t in begin.facts.iter().chain([&begin.guard]) {
+            let t = two.of(which, *t);
+            conditions.push(t);
+        }
+    }
+    let mut differ = Vec::new();
+    for t in &begin.operands {
+        let same = two.are_equal([*t; 2]);
+        differ.push(two.terms.not(same));
+    }
+    conditions.push(two.terms.or(differ));
+    let iterations = begin.iterations.iter();
+    let by: FxHashMap<Term, Term> = iterations.map(|t| (two.of(1, *t), two.of(0, *t))).collect();
     let conditions = conditions.into_iter();
     let conditions = conditions.map(|t| two.terms.replace(t, &by)).collect();
     PairQuestion {

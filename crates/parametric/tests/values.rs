@@ -1,5 +1,5 @@
 //! Values of reads: tickets of atomic additions, memory of one thread, and what threads of a block
-//! read alike in one barrier interval.
+//! read alike in one barrier interval. And results of functions without a body, which are any value.
 #![cfg(feature = "z3")]
 
 mod common;
@@ -140,4 +140,40 @@ fn is_uniform(text: &str) -> bool {
         asked(text, KernelProperty::Divergence, false),
         KernelVerdict::Never { .. }
     )
+}
+
+const PAIRS: &str = "grid = 2\nblock = 2";
+
+#[test]
+fn a_result_is_any_value() {
+    let code = "__device__ int some(int n);
+int i = blockIdx.x * blockDim.x + threadIdx.x;
+if (some(i)) a[i] = some(1);";
+    never(&cuda(PAIRS, code), true, Proved::EveryLaunch);
+    match asked(&cuda(PAIRS, code), KernelProperty::Race, true) {
+        KernelVerdict::Never { assumed, .. } => {
+            let names = |text: &String| text.contains("`some`, which has no body");
+            assert!(assumed.iter().any(names), "{assumed:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // Nothing tells the two results of one call with equal arguments apart, or alike.
+    let place = code.replace("a[i]", "a[some(i)]");
+    match asked(&cuda(PAIRS, &place), KernelProperty::Race, true) {
+        KernelVerdict::Undecided { .. } | KernelVerdict::Tried { .. } => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_loop_ends_at_any_time() {
+    let code = "__device__ bool more();
+int i = threadIdx.x + blockIdx.x * blockDim.x;
+while (more()) a[i] += 1;";
+    never(&cuda(PAIRS, code), true, Proved::EveryLaunch);
+    let barrier = code.replace("a[i] += 1;", "{ a[i] += 1; __syncthreads(); }");
+    match asked(&cuda(PAIRS, &barrier), KernelProperty::Divergence, true) {
+        KernelVerdict::Never { .. } => panic!("threads may leave the loop at different times"),
+        _ => {}
+    }
 }

@@ -16,6 +16,7 @@ pub mod edits;
 mod event;
 pub mod extent;
 mod float;
+mod group_copy;
 pub mod host;
 mod ids;
 mod instr;
@@ -47,6 +48,7 @@ pub use diag::SourceLine;
 pub use dialect::{Dialect, DialectRow, Runtime};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
 pub use float::{FloatOp, Format, Fused, NumberType, Rounding};
+pub use group_copy::GroupCopy;
 pub use ids::{InstrId, LocId, RegId, ThreadId};
 pub use instr::{
     ATTENDED, Access, AsmInstr, Attendance, Barrier, BarrierAction, BarrierNaming, Element, Expr,

@@ -1,7 +1,7 @@
 //! A program as a whole: its threads, its memory and its machine.
 
 use super::{
-    Barrier, Class, CopyPer, Dialect, GroupSeat, Init, Instr, Layout, LocId, Location,
+    Barrier, Class, CopyPer, Dialect, GroupCopy, GroupSeat, Init, Instr, Layout, LocId, Location,
     LocationKind, Machine, MemoryKind, Place, RegId, Scope, Space, Tag, ThreadId, Ty, host,
 };
 
@@ -19,6 +19,10 @@ pub struct Program {
     /// The commands and waits of host threads, in programs with a host part. In other programs, all
     /// threads run from the start.
     pub host: Option<Box<host::HostProgram>>,
+    /// Assumptions about the code, in words: that a function without a body touches no memory.
+    pub assumed: Vec<String>,
+    /// The asynchronous copies of work-groups, in code for every launch.
+    pub group_copies: Vec<GroupCopy>,
 }
 
 /// A kernel instance on a device, with the instances that its threads enqueue.

@@ -6,14 +6,14 @@
 //! - An object's type comes from its declaration, or from the first access that names a type.
 //!   Otherwise it is [`Ty::WORD`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::clike::Record;
 use diag::{Diagnostic, Sink, Span};
 use program::host::LateUse;
 use program::{
-    Class, Format, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy,
-    Space, Ty,
+    Class, Format, GroupCopy, Init, Layout, LocId, Location, LocationKind, MemoryKind,
+    OpenClMemory, Proxy, Space, Ty,
 };
 
 /// All names of memory in a test.
@@ -24,6 +24,10 @@ pub struct Symbols {
     multimem: HashSet<LocId>,
     /// Whether code views dynamic shared memory as structures.
     views_structures: bool,
+    /// What the reading of the code takes for granted, in words.
+    assumed: BTreeSet<String>,
+    /// The asynchronous copies of work-groups in the code that was read last, for every launch.
+    pub(crate) group_copies: Vec<GroupCopy>,
     /// Ends of life, and uses behind them, in host code.
     pub(crate) lives: Lives,
 }
@@ -200,6 +204,16 @@ pub struct OpenObjects {
 }
 
 impl Symbols {
+    /// Notes what the reading of the code takes for granted, in words.
+    pub fn assume(&mut self, what: String) {
+        self.assumed.insert(what);
+    }
+
+    /// What the reading of the code took for granted.
+    pub fn assumed(&self) -> Vec<String> {
+        self.assumed.iter().cloned().collect()
+    }
+
     /// The index of a name.
     pub fn find(&self, name: &str) -> Option<LocId> {
         self.index.get(name).copied()

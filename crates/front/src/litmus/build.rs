@@ -113,6 +113,8 @@ pub(super) fn build(
         locations,
         machine: Machine::full(),
         host: None,
+        assumed: Vec::new(),
+        group_copies: Vec::new(),
     };
     if sink.errors() == errors {
         pointers::resolve(&mut program, &untyped, &open, sink);
@@ -208,12 +210,16 @@ pub(super) fn build_clike(
         .collect();
     let machine = Machine::full();
     let (dynamic, structures) = (symbols.dynamic(), symbols.views_structures());
+    let assumed = symbols.assumed();
+    let group_copies = std::mem::take(&mut symbols.group_copies);
     let mut program = Program {
         dialect,
         threads,
         locations: symbols.into_locations(),
         machine,
         host: None,
+        assumed,
+        group_copies,
     };
     if sink.errors() == errors {
         views::divide(&mut program, &dynamic, structures, sink);

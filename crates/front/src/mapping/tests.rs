@@ -350,6 +350,8 @@ fn branches_go_where_they_went() {
         locations: Vec::new(),
         machine: Machine::full(),
         host: None,
+        assumed: Vec::new(),
+        group_copies: Vec::new(),
     };
     let mapped = mapping.lower(&program).unwrap();
     assert_eq!(mapped.dialect, Dialect::Ptx);

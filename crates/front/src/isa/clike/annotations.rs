@@ -41,14 +41,17 @@ const CLAIMS: &[(&str, Claim)] = &[
     ("__global_assert", Claim::Asserted),
     ("__invariant", Claim::Invariant),
     ("__global_invariant", Claim::Invariant),
-    ("__candidate_invariant", Claim::Invariant),
-    ("__candidate_global_invariant", Claim::Invariant),
     ("__function_wide_invariant", Claim::Invariant),
-    ("__function_wide_candidate_invariant", Claim::Invariant),
 ];
 
-/// Annotations of proofs, without an effect on any execution.
-const STEPS: &[&str] = &["__barrier_invariant", "__requires_fresh_array"];
+/// Annotations of proofs, without an effect on any execution. Candidates are guesses: a proof may
+/// drop them.
+const STEPS: &[&str] = &[
+    "__barrier_invariant",
+    "__requires_fresh_array",
+    "__candidate_",
+    "__function_wide_candidate_",
+];
 
 /// How annotations begin that state what holds behind a function, or which memory it accesses.
 const CONTRACTS: &[&str] = &[
@@ -81,6 +84,7 @@ const OF_PROOFS: &[&str] = &[
     "__dominator_enabled",
     "__atomic_has_taken_value",
     "__axiom",
+    "__add_noovfl",
     "__uninterpreted_function",
 ];
 
@@ -101,6 +105,12 @@ static ASSERTION: FunctionRow = FunctionRow {
     fixed: None,
     words: None,
 };
+
+/// Whether an annotation of that name makes a claim: no operand of it has an effect.
+pub(super) fn is_claim(name: &str) -> bool {
+    let mut of_proofs = STEPS.iter().chain(CONTRACTS);
+    of_proofs.any(|step| name.starts_with(step)) || CLAIMS.iter().any(|row| row.0 == name)
+}
 
 /// Whether a function of that name is an operator of annotations: it does nothing.
 pub(super) fn is_operator(name: &str) -> bool {
@@ -132,6 +142,14 @@ impl Lowering<'_, '_> {
             return None;
         }
         if STEPS.iter().any(|step| name.starts_with(step)) {
+            return Some(Value::void());
+        }
+        if self.is_of_specification(name) {
+            let message = format!("`{name}` says what a function elsewhere does to memory");
+            self.error("unsupported-function", &tree.range, message, |d| {
+                d.label("expected code that does it")
+                    .help("add the definition of the function")
+            });
             return Some(Value::void());
         }
         if CONTRACTS.iter().any(|contract| name.starts_with(contract)) {
@@ -171,6 +189,14 @@ impl Lowering<'_, '_> {
         Some(Value::void())
     }
 
+    /// Whether an annotation stands for the accesses of a function that is defined elsewhere:
+    /// GPUVerify has such specifications in functions `__spec_…`.
+    fn is_of_specification(&self, name: &str) -> bool {
+        let around = self.frames.last();
+        let is_access = name.starts_with("__reads_from") || name.starts_with("__writes_to");
+        is_access && around.is_some_and(|frame| frame.name.starts_with("__spec_"))
+    }
+
     fn claim(&mut self, tree: &Tree, name: &str, claim: Claim, holds: &Tree) {
         let errors = self.sink.errors();
         let value = self.condition(holds);
@@ -182,8 +208,9 @@ impl Lowering<'_, '_> {
             _ => None,
         });
         let of_kernel = self.frames.is_empty();
-        // A launch that is left open has threads that stop where it does not hold.
-        if self.env.places_are_registers {
+        // A launch that is left open has threads that stop where it does not hold. So has one of a
+        // source file, whose launch and arguments may be those that the reader chose.
+        if self.env.places_are_registers || (self.unit.of_file && known.is_none_or(|n| n == 0)) {
             drop(self.function(&ASSERTION, tree, std::slice::from_ref(holds), None));
             return;
         }

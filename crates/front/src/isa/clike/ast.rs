@@ -323,6 +323,14 @@ pub(super) struct Function {
     pub(super) body: Vec<Stmt>,
 }
 
+/// A function that is declared, and not defined: `int f(int n);`
+#[derive(Debug)]
+pub(super) struct Prototype {
+    /// The return type; its declarator holds the name of the function.
+    pub(super) result: TypeName,
+    pub(super) params: Vec<TypeName>,
+}
+
 impl Function {
     /// Whether it is an instance of a template with a pack.
     pub(super) fn is_of_pack(&self) -> bool {
@@ -371,6 +379,8 @@ pub(super) struct Stmt {
 #[derive(Debug)]
 pub(super) enum StmtKind {
     Empty,
+    /// A declaration of a function without a body.
+    Prototype(Rc<Prototype>),
     Declare(Declaration),
     Expr(Expr),
     If {
@@ -482,6 +492,7 @@ impl Stmt {
             StmtKind::Empty
             | StmtKind::Host(_)
             | StmtKind::Function(_)
+            | StmtKind::Prototype(_)
             | StmtKind::Goto(_)
             | StmtKind::Break
             | StmtKind::Continue

@@ -11,6 +11,8 @@
 //!   copy.
 //! - An object of the group counts, for each of those, its last copy that a wait has completed.
 //!
+//! [`super::open_copies`] has those for every launch.
+//!
 //! # Sources
 //! - OpenCL C, *Async Copies from Global to Local Memory, Local to Global Memory, and Prefetch*:
 //!   no function synchronizes the source before the copy.
@@ -27,7 +29,7 @@ use super::ast::Expr as Tree;
 use super::copy_sites::{COPIERS, COPIES, CopyEnd, CopySite};
 use super::function::plain_access;
 use super::lower::Lowering;
-use super::types::{Type, Value};
+use super::types::{Qualified, Type, Value};
 use crate::isa::ptx::LaneSet;
 use program::{Access, BinOp, CmpOp, Expr, Op, RegId, Scope, Space, Tag, Tags, Ty};
 
@@ -45,7 +47,7 @@ const FUNCTIONS: [(&str, usize); 3] = [
     ("wait_group_events", 2),
 ];
 
-fn bin(op: BinOp, a: Expr, b: Expr) -> Expr {
+pub(super) fn bin(op: BinOp, a: Expr, b: Expr) -> Expr {
     Expr::Bin(op, Ty::S32, a.into(), b.into())
 }
 
@@ -59,17 +61,30 @@ fn number_of(event: &Expr) -> Expr {
     bin(BinOp::Shr, event.clone(), Expr::Const(COPIER_BITS))
 }
 
-fn equal(a: Expr, b: i64) -> Expr {
+pub(super) fn equal(a: Expr, b: i64) -> Expr {
     Expr::Cmp(CmpOp::Eq, Ty::S32, a.into(), Expr::Const(b).into())
 }
 
+/// The words of an element, each with the byte at which it begins.
+fn words_of(of: &Qualified) -> Vec<(i64, Ty)> {
+    match of.word() {
+        Some(ty) => vec![(0, ty)],
+        None => {
+            let parts = of.parts().into_iter();
+            parts
+                .flat_map(|(offset, part)| Some((offset as i64, part.word()?)))
+                .collect()
+        }
+    }
+}
+
 /// Whether a copy is between global and local memory, and of elements of one type.
-fn is_directed(to: &CopyEnd, from: &CopyEnd) -> bool {
+pub(super) fn is_directed(to: &CopyEnd, from: &CopyEnd) -> bool {
     let directed = matches!(
         (to.space, from.space),
         (Some(Space::Shared), Some(Space::Global)) | (Some(Space::Global), Some(Space::Shared))
     );
-    directed && to.ty == from.ty
+    directed && to.ty == from.ty && (to.size, &to.words) == (from.size, &from.words)
 }
 
 impl Lowering<'_, '_> {
@@ -87,6 +102,9 @@ impl Lowering<'_, '_> {
                 d.label("expected as many")
             });
             return Some(none);
+        }
+        if self.env.places_are_registers {
+            return Some(self.open_copy(tree, args).unwrap_or(none));
         }
         if self.refuse_group(tree) {
             return Some(none);
@@ -106,7 +124,6 @@ impl Lowering<'_, '_> {
     fn refuse_group(&mut self, tree: &Tree) -> bool {
         let seat = self.env.block;
         let what = match seat.of {
-            _ if seat.anywhere => "for every launch",
             1 => "in a work-group of one work-item",
             n if n > i64::BITS => "in a work-group of more than 64",
             _ => return false,
@@ -139,10 +156,7 @@ impl Lowering<'_, '_> {
             global.stride = stride;
         }
         if !is_directed(&to, &from) {
-            let message = "this is no copy between global and local memory";
-            self.error("wrong-operand", &tree.range, message, |d| {
-                d.label("expected one pointer to each, to elements of one type")
-            });
+            self.refuse_direction(tree);
             return None;
         }
         let given = self.scalar(event);
@@ -186,6 +200,13 @@ impl Lowering<'_, '_> {
         Some(Value::new(event, Type::Int(Ty::S32)))
     }
 
+    pub(super) fn refuse_direction(&mut self, tree: &Tree) {
+        let message = "this is no copy between global and local memory";
+        self.error("wrong-operand", &tree.range, message, |d| {
+            d.label("expected one pointer to each, to elements of one type")
+        });
+    }
+
     /// The same end, with a register of its own for its address.
     fn kept_end(&mut self, end: CopyEnd) -> CopyEnd {
         let addr = match end.addr {
@@ -198,16 +219,18 @@ impl Lowering<'_, '_> {
     /// Makes a copy if it is pending and this work-item is to make it.
     fn make_copy(&mut self, site: &CopySite) {
         let skip = self.branch(equal(Expr::Reg(site.pending), 0));
-        for k in 0..site.number {
+        let words = site.from.words.iter();
+        let words: Vec<i64> = words.copied().collect();
+        for (k, word) in (0..site.number).flat_map(|k| words.iter().map(move |word| (k, *word))) {
             let dst = self.temporary(site.from.ty);
             let access = plain_access(site.from.ty, self.env.language.plain_scope);
             self.push(Op::Load {
                 dst,
-                addr: site.from.element(k),
+                addr: site.from.element(k, word),
                 access: access.clone(),
             });
             self.push(Op::Store {
-                addr: site.to.element(k),
+                addr: site.to.element(k, word),
                 value: Expr::Reg(dst),
                 access,
             });
@@ -221,13 +244,15 @@ impl Lowering<'_, '_> {
     }
 
     /// An end of a copy: a pointer to elements of a type with one word.
-    fn copy_end(&mut self, tree: &Tree) -> Option<CopyEnd> {
+    pub(super) fn copy_end(&mut self, tree: &Tree) -> Option<CopyEnd> {
         let pointer = self.eval(tree);
         let (addr, of) = self.address(pointer, &tree.range)?;
-        let Some(ty) = of.ty.word() else {
+        let words = words_of(&of);
+        let ty = words.first().map(|word| word.1);
+        let Some(ty) = ty.filter(|ty| words.iter().all(|word| word.1 == *ty)) else {
             let message = "an asynchronous copy of such elements is not supported";
             self.error("unsupported", &tree.range, message, |d| {
-                d.label("expected a pointer to integers or numbers of floating point")
+                d.label("expected a pointer to numbers, or to vectors of them")
             });
             return None;
         };
@@ -240,12 +265,14 @@ impl Lowering<'_, '_> {
             addr,
             ty,
             space,
+            size: of.ty.size() as i64,
+            words: words.into_iter().map(|word| word.0).collect(),
             stride: 1,
         })
     }
 
     /// A number of elements: a positive constant.
-    fn copy_number(&mut self, tree: &Tree) -> Option<i64> {
+    pub(super) fn copy_number(&mut self, tree: &Tree) -> Option<i64> {
         let number = self.eval(tree).constant();
         let number = number.filter(|n| (1..=MOST_ELEMENTS).contains(n));
         if number.is_none() {
@@ -290,7 +317,10 @@ impl Lowering<'_, '_> {
             value: next,
         });
         let number = bin(BinOp::Shl, Expr::Reg(begun), Expr::Const(COPIER_BITS));
-        let event = Value::of(bin(BinOp::Add, number, copier), Ty::S32);
+        // A copy that is given an event belongs to it, and returns it.
+        let own = bin(BinOp::Add, number, copier);
+        let event = Expr::Select(equal(given.clone(), 0).into(), own.into(), given.into());
+        let event = Value::of(event, Ty::S32);
         (self.kept(event).expr, late)
     }
 
@@ -321,13 +351,15 @@ impl Lowering<'_, '_> {
             addr: self.stable(addr),
             ty,
             space: None,
+            size: i64::from(ty.bytes()),
+            words: vec![0],
             stride: 1,
         };
         for k in 0..number {
             let dst = self.temporary(ty);
             self.push(Op::Load {
                 dst,
-                addr: all.element(k),
+                addr: all.element(k, 0),
                 access: plain_access(ty, self.env.language.plain_scope),
             });
             self.wait_for_copy(dst, &events.range);

@@ -35,14 +35,18 @@ pub(super) struct CopyEnd {
     pub(super) addr: Expr,
     pub(super) ty: Ty,
     pub(super) space: Option<Space>,
+    /// The bytes of an element.
+    pub(super) size: i64,
+    /// Where the words of an element begin, in bytes.
+    pub(super) words: Vec<i64>,
     /// The distance of two elements, in elements.
     pub(super) stride: i64,
 }
 
 impl CopyEnd {
-    /// The address of an element.
-    pub(super) fn element(&self, k: i64) -> Expr {
-        let distance = k * self.stride * i64::from(self.ty.bytes());
+    /// The address of a word of an element.
+    pub(super) fn element(&self, k: i64, word: i64) -> Expr {
+        let distance = k * self.stride * self.size + word;
         match (&self.addr, distance) {
             (addr, 0) => addr.clone(),
             (addr, distance) => Expr::Bin(

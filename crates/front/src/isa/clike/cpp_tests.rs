@@ -424,9 +424,40 @@ fn loops_over_elements_need_an_array() {
 }
 
 #[test]
+fn functions_without_a_body_give_any_value() {
+    cuda("__device__ int f(int n); int r = f(x);", "R.na = = =");
+    for (code, part) in [
+        (
+            "__device__ void f(int *p); f(&x);",
+            "`f` has no body here, and is given an address",
+        ),
+        (
+            "__device__ void f(int &r); f(x);",
+            "`f` has no body here, and is given an address",
+        ),
+        (
+            "__device__ int *f(); int r = *f();",
+            "`f` has no body here, and returns an address",
+        ),
+        (
+            "__device__ int f(int n); int r = f();",
+            "`f` takes another number of arguments",
+        ),
+        // It is a function of the host.
+        (
+            "int f(int n); int r = f(1);",
+            "there is no function `f` here",
+        ),
+    ] {
+        wrong(Dialect::Cuda, code, part);
+    }
+}
+
+#[test]
 fn annotations_of_verifiers_are_read() {
     cuda(
-        "__requires(1 < 2); __invariant(true); __barrier_invariant_1(x, 1);",
+        "__requires(1 < 2); __invariant(true); __barrier_invariant_1(x, 1); \
+            __candidate_invariant(x == 1);",
         "",
     );
     cuda(
@@ -444,6 +475,10 @@ fn annotations_of_verifiers_are_read() {
             "`__assume` of values that are not known before the kernel runs",
         ),
         ("int r = __no_read(x);", "it describes a proof"),
+        (
+            "void __spec_f(int *p) { __writes_to(p); } __spec_f(&x);",
+            "says what a function elsewhere does to memory",
+        ),
         ("__assert();", "`__assert` takes one condition"),
     ] {
         wrong(Dialect::Cuda, code, part);

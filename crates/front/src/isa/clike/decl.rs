@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use super::ast::{
-    Base, Declaration, Declarator, Declared, EnumSyntax, Expr, Function, Initial, Qualifiers,
-    Specifiers, StmtKind, Storage, TypeName,
+    Base, Declaration, Declarator, Declared, EnumSyntax, Expr, Function, Initial, Prototype,
+    Qualifiers, Specifiers, StmtKind, Storage, TypeName,
 };
 use super::floats;
 use super::lex::Tok;
@@ -747,7 +747,14 @@ impl Parser<'_, '_> {
                 let message = "a default argument in a declaration";
                 return self.fail(range, message, "it in the definition of the function");
             }
-            return Ok(StmtKind::Function(None));
+            if !template.is_empty() || specialises.is_some() || constructs.is_some() {
+                return Ok(StmtKind::Function(None));
+            }
+            let result = TypeName {
+                specifiers,
+                declarator,
+            };
+            return Ok(StmtKind::Prototype(Prototype { result, params }.into()));
         }
         let result = self.result_of(specifiers, declarator)?;
         if self.tokens.peek() != Tok::Punct("{") {

@@ -366,7 +366,8 @@ impl Lowering<'_, '_> {
                 match self.functions.get(word) {
                     Some(known) => known.returns.clone(),
                     None => self
-                        .pair_returned(word, args)
+                        .structure_of_prototype(word)
+                        .or_else(|| self.pair_returned(word, args))
                         .or_else(|| self.vector(word.strip_prefix("make_")?))
                         .map(Qualified::from),
                 }

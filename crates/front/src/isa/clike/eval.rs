@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use super::annotations::is_operator;
+use super::annotations::{is_claim, is_operator};
 use super::ast::{Expr as Tree, ExprKind, Initial, TypeName};
 use super::calls::{Does, MOST_ARGUMENTS};
 use super::coordinates::of_groups;
@@ -357,7 +357,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A structure of values; `given`: how many the code gives.
-    fn made_of_values(
+    pub(super) fn made_of_values(
         &mut self,
         tree: &Tree,
         of: &Qualified,
@@ -887,7 +887,9 @@ impl Lowering<'_, '_> {
 
     fn call(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Value {
         let word = self.str(name);
-        self.in_any_order(args, &tree.range);
+        if !is_claim(word) {
+            self.in_any_order(args, &tree.range);
+        }
         if let Some(value) = self.call_of_code(tree, name, args) {
             return value;
         }
@@ -951,6 +953,9 @@ impl Lowering<'_, '_> {
             None => {
                 if self.refused_function(name, word) {
                     return Value::int(0);
+                }
+                if let Some(value) = self.call_of_prototype(tree, name, args) {
+                    return value;
                 }
                 let other = rows().any(|r| r.name == word);
                 let calls: Vec<&str> = self.value_calls().collect();
@@ -1074,6 +1079,7 @@ impl Lowering<'_, '_> {
                 Does::Larger | Does::Smaller | Does::Bits(..) | Does::Computes(..) | Does::Nothing
             )
         }) || is_operator(name)
+            || self.prototypes.contains_key(name)
             || math::is_function(name, self.env.language)
             || (self.env.language.cpp && FETCHES.contains(&name))
             || self.env.specials.iter().any(|s| s.0 == name)

@@ -50,7 +50,10 @@ impl Lowering<'_, '_> {
         fn executes(stmt: &&Stmt) -> bool {
             !matches!(
                 stmt.kind,
-                StmtKind::Declare(_) | StmtKind::Function(_) | StmtKind::Empty
+                StmtKind::Declare(_)
+                    | StmtKind::Function(_)
+                    | StmtKind::Prototype(_)
+                    | StmtKind::Empty
             )
         }
         match kernels.as_slice() {
@@ -59,9 +62,12 @@ impl Lowering<'_, '_> {
                     .iter()
                     .any(|stmt| matches!(stmt.kind, StmtKind::Function(Some(_))));
                 if functions
-                    && !all
-                        .iter()
-                        .any(|stmt| !matches!(stmt.kind, StmtKind::Function(_) | StmtKind::Empty))
+                    && !all.iter().any(|stmt| {
+                        !matches!(
+                            stmt.kind,
+                            StmtKind::Function(_) | StmtKind::Prototype(_) | StmtKind::Empty
+                        )
+                    })
                 {
                     self.error(
                         "no-kernel",
@@ -957,7 +963,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Binds a parameter for one call.
-    fn argument_of(
+    pub(super) fn argument_of(
         &mut self,
         param: &super::ast::TypeName,
         instance: &Instance,

@@ -3,6 +3,7 @@
 //! # Sources
 //! - OpenCL C 3.1, *Sub-group Ballot Functions*; *Async Copies from Global to Local Memory*.
 //! - CUDA C++ Programming Guide, *Address Space Conversion Functions*.
+//! - GPUVerify, `annotations.h` of its distribution: functions of which nothing is known.
 
 /// The macros of CUDA C++. Here, an address in a state space is the generic address.
 pub(super) const CUDA_MACROS: &[&str] = &[
@@ -10,12 +11,28 @@ pub(super) const CUDA_MACROS: &[&str] = &[
     "__cvta_generic_to_global(p) ((size_t)(p))",
     "__cvta_shared_to_generic(a) ((void *)(size_t)(a))",
     "__cvta_global_to_generic(a) ((void *)(size_t)(a))",
+    "DECLARE_UF_UNARY(name, a, result) __device__ result name(a)",
+    "DECLARE_UF_BINARY(name, a, b, result) __device__ result name(a, b)",
+    "DECLARE_UF_TERNARY(name, a, b, c, result) __device__ result name(a, b, c)",
+    "__mod_pow2(a, b) ((a) % (b))",
 ];
 
 /// The macros of OpenCL C. A set of work-items is a `uint4`.
 pub(super) const MACROS: &[&str] = &[
     // An event of a copy is a number.
     "event_t int",
+    // The values of these powers are not worked out.
+    "pown(x, n) pow((x), (n))",
+    "powr(x, y) pow((x), (y))",
+    "rootn(x, n) pow((x), (n))",
+    "half_powr(x, y) pow((x), (y))",
+    "native_powr(x, y) pow((x), (y))",
+    "DECLARE_UF_UNARY(name, a, result) result name(a)",
+    "DECLARE_UF_BINARY(name, a, b, result) result name(a, b)",
+    "DECLARE_UF_TERNARY(name, a, b, c, result) result name(a, b, c)",
+    "__mod_pow2(a, b) ((a) % (b))",
+    "__add_noovfl_int(a, b) ((a) + (b))",
+    "__add_noovfl_unsigned_int(a, b) ((a) + (b))",
     "sub_group_elect() __sub_group_elect(1)",
     "__sub_group_set(bits) ((uint4)((bits), 0u, 0u, 0u))",
     "__sub_group_first(n) ((n) < 32u ? (1u << (n)) - 1u : ~0u)",

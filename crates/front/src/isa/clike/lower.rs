@@ -10,7 +10,8 @@ use std::rc::Rc;
 
 use super::addressed::addressed;
 use super::ast::{
-    Base, Expr as Tree, ExprKind, Function, Initial, Stmt, StmtKind, StructSyntax, TypeName,
+    Base, Expr as Tree, ExprKind, Function, Initial, Prototype, Stmt, StmtKind, StructSyntax,
+    TypeName,
 };
 use super::host::HostState;
 use super::jump_places::Jumps;
@@ -189,6 +190,8 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) jumps: Jumps,
     /// Functions of the code by name.
     pub(super) functions: HashMap<String, Known>,
+    /// Functions that the code declares, by name.
+    pub(super) prototypes: HashMap<&'a str, Vec<Rc<Prototype>>>,
     /// The functions around the current statement, the innermost last.
     pub(super) frames: Vec<Frame>,
     /// The number of calls of functions so far, and the nesting depth of the walk.
@@ -251,6 +254,7 @@ impl<'a, 's> Lowering<'a, 's> {
             copies: super::copy_sites::AsyncCopies::default(),
             jumps: Jumps::default(),
             functions: HashMap::new(),
+            prototypes: HashMap::new(),
             frames: Vec::new(),
             calls: 0,
             depth: 0,
@@ -279,6 +283,7 @@ pub(super) fn lower(
     symbols: &mut Symbols,
     sink: &mut Sink,
 ) -> Lowered {
+    symbols.group_copies.clear();
     let mut l = Lowering::new(unit, env, symbols, sink);
     for (name, init, _) in &env.regs {
         let ty = match init {
@@ -773,6 +778,7 @@ impl<'a> Lowering<'a, '_> {
             StmtKind::Break => self.jump(true, &stmt.range),
             StmtKind::Continue => self.jump(false, &stmt.range),
             StmtKind::Function(Some(function)) => self.function_of_code(function),
+            StmtKind::Prototype(prototype) => self.declare_prototype(prototype),
             StmtKind::Return(value) if !self.frames.is_empty() => {
                 self.give_back(value.as_ref(), &stmt.range);
             }

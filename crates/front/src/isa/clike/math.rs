@@ -371,6 +371,45 @@ impl Lowering<'_, '_> {
         Some(computes.value(format, &numbers))
     }
 
+    /// Whether a name is that of a function of numbers that the code does not define itself, in a
+    /// language where such functions take vectors.
+    pub(super) fn is_math_of_code(&self, name: &str) -> bool {
+        let language = self.env.language;
+        language.row().regions
+            && function(name, language).is_some()
+            && !self.functions.contains_key(name)
+    }
+
+    /// A function of numbers for one component of its vectors (OpenCL C, *Math Functions*).
+    pub(super) fn math_of_component(
+        &mut self,
+        tree: &Tree,
+        name: &str,
+        element: &Type,
+        values: Vec<Value>,
+    ) -> Value {
+        let (Some((computes, _)), Type::Float(format)) =
+            (function(name, self.env.language), element)
+        else {
+            return self.nothing();
+        };
+        if values.len() != computes.arguments() {
+            let wanted = computes.arguments();
+            let message = format!("`{name}` takes {wanted} arguments, {} given", values.len());
+            self.error("wrong-operands", &tree.range, message, |d| {
+                d.label("expected another number of arguments")
+            });
+            return self.nothing();
+        }
+        let mut numbers = Vec::new();
+        for value in &values {
+            let expr = self.assignable(value, element, &tree.range);
+            let kept = self.kept(Value::new(expr, element.clone()));
+            numbers.push(folded(kept.expr));
+        }
+        computes.value(*format, &numbers)
+    }
+
     /// `__float2int_rn(v)`: the number as another type, rounded.
     fn converted_by_name(&mut self, tree: &Tree, to: &Type, by: Rounding, args: &[Tree]) -> Value {
         let [arg] = args else {

@@ -16,7 +16,7 @@
 //!   `objects` and `pipelines` the objects of its library; `groups` the groups of threads.
 //! - `templates` parses templates, `instances` chooses the function of a call, `members` has the
 //!   member functions.
-//! - `function_values` follows pointers to functions.
+//! - `function_values` follows pointers to functions, `prototypes` calls functions without a body.
 //! - `floats` computes with numbers of floating point, `annotations` has those of verifiers.
 //! - `addressed` finds the variables that are memory.
 //! - `host` has the calls of the runtime by host code, `coordinates` the position of a thread in
@@ -95,6 +95,7 @@ mod math;
 mod members;
 mod memory;
 mod objects;
+mod open_copies;
 mod operators;
 mod packs;
 mod parse;
@@ -102,6 +103,7 @@ mod pipelines;
 mod place;
 mod preprocess;
 mod promote;
+mod prototypes;
 mod ptx_calls;
 mod ptx_forms;
 mod ptx_splice;

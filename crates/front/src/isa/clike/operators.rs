@@ -235,6 +235,10 @@ impl Lowering<'_, '_> {
             ExprKind::Neg(a) | ExprKind::Plus(a) | ExprKind::Complement(a) => {
                 self.vector_of_tree(a)?
             }
+            ExprKind::Call(name, args) if self.is_math_of_code(self.str(name)) => {
+                let mut vectors = args.iter().map(|arg| self.vector_of_tree(arg));
+                vectors.find(|of| matches!(of, Some((Type::Float(_), _))))??
+            }
             ExprKind::Field(a, name) => {
                 let (of, n) = self.vector_of_tree(a)?;
                 let all = components(self.str(name), n)?;
@@ -293,6 +297,16 @@ impl Lowering<'_, '_> {
             ExprKind::Neg(a) => {
                 let all = self.components_of(a, n);
                 all.into_iter().map(|a| self.negative(a, range)).collect()
+            }
+            ExprKind::Call(name, args) => {
+                let args: Vec<Vec<Value>> =
+                    args.iter().map(|arg| self.components_of(arg, n)).collect();
+                let of_component = |i: usize| args.iter().map(|arg| arg[i].clone()).collect();
+                let all: Vec<Vec<Value>> = (0..n).map(of_component).collect();
+                let word = self.str(name);
+                let all = all.into_iter();
+                all.map(|values| self.math_of_component(tree, word, &element, values))
+                    .collect()
             }
             ExprKind::Complement(a) => {
                 let all = self.components_of(a, n).into_iter();

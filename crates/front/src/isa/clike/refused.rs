@@ -347,17 +347,6 @@ fn type_word(word: &str, dialect: Dialect) -> Option<Refused> {
             instead: "use a variable for each component",
         });
     }
-    // `int16` is a vector; `int16_t` is not.
-    if let Some(of) = word.strip_suffix("16").or(word.strip_suffix('8'))
-        && Structure::vector(&format!("{of}2"), true).is_some()
-    {
-        let what = "vectors of more than four components are";
-        return Some(Refused {
-            has: OPENCL,
-            what,
-            instead: "use vectors of four, or an array",
-        });
-    }
     let of = word.trim_end_matches(|c: char| c.is_ascii_digit());
     if of == "half" && of != word {
         return Some(Refused {

@@ -77,7 +77,7 @@ impl<'a> Parser<'a, '_> {
         self.pending = self.template_parameters()?;
         let kind = self.declared()?;
         match &kind {
-            StmtKind::Function(_) => Ok(kind),
+            StmtKind::Function(_) | StmtKind::Prototype(_) => Ok(kind),
             StmtKind::Declare(declaration)
                 if declaration.all.is_empty()
                     && matches!(declaration.specifiers.base, Base::Struct(_)) =>

@@ -1157,11 +1157,13 @@ fn structures_without_names_are_memory_of_the_thread() {
         "there is no `longlong2` in OpenCL C",
     );
     wrong(Dialect::C, "int2 v;", "there is no `int2` in C");
-    wrong(
-        Dialect::OpenCl,
-        "int8 v;",
-        "vectors of more than four components are not supported",
+    opencl(
+        "int8 v; v.s5 = 3; int16 w; w.sf = v.s5;",
+        "W.na@Thread R.na@Thread W.na@Thread",
     );
+    wrong(Dialect::OpenCl, "int8 v; v.s8 = 3;", "no member `s8`");
+    wrong(Dialect::OpenCl, "int7 v;", "`int7`");
+    wrong(Dialect::Cuda, "int8 v;", "`int8`");
 }
 
 #[test]

@@ -213,15 +213,16 @@ impl Structure {
         })
     }
 
-    /// The vector type of that name: a structure of up to four members. Vectors of two or four
-    /// members are aligned as a whole (CUDA C++ Programming Guide, *Built-in Vector Types*). In
-    /// OpenCL C, a vector of three has the size of one of four (OpenCL C, *Alignment of Types*).
+    /// The vector type of that name: a structure of up to four members, in OpenCL C also of eight or
+    /// sixteen. Vectors of two or four members are aligned as a whole (CUDA C++ Programming Guide,
+    /// *Built-in Vector Types*). In OpenCL C, a vector of three has the size of one of four
+    /// (OpenCL C, *Alignment of Types*).
     pub(super) fn vector(name: &str, opencl: bool) -> Option<Structure> {
-        let (of, n) = name.split_at_checked(name.len().checked_sub(1)?)?;
-        let n = n
-            .parse::<usize>()
-            .ok()
-            .filter(|n| (1 + usize::from(opencl)..=4).contains(n))?;
+        let of = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let n = name[of.len()..].parse::<usize>().ok().filter(|n| {
+            let is_long = opencl && matches!(n, 8 | 16);
+            is_long || (1 + usize::from(opencl)..=4).contains(n)
+        })?;
         let pair = PAIRS
             .iter()
             .find(|v| !opencl && n == 2 && v.0 == of.trim_start_matches("__"));
@@ -234,9 +235,14 @@ impl Structure {
             .1;
         let structure = Structure::new(name);
         structure.define(
-            ["x", "y", "z", "w"][..n]
-                .iter()
-                .map(|m| (m.to_string(), ty.clone().into()))
+            (0..n)
+                .map(|i| {
+                    let name = match ["x", "y", "z", "w"].get(i) {
+                        Some(name) if n <= 4 => (*name).to_string(),
+                        _ => format!("s{i:x}"),
+                    };
+                    (name, ty.clone().into())
+                })
                 .collect(),
         );
         let members = structure.members.into_inner()?;

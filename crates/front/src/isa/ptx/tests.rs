@@ -135,6 +135,8 @@ fn lower_with(code: &str, env: &PtxEnv) -> Result<Program, String> {
         locations: symbols.into_locations(),
         machine: Machine::full(),
         host: None,
+        assumed: Vec::new(),
+        group_copies: Vec::new(),
     };
     if sink.errors() == 0 {
         pointers::resolve(&mut program, &untyped, &open, &mut sink);

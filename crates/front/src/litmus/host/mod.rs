@@ -171,13 +171,15 @@ pub(super) fn assemble(
     host.late_uses = symbols.lives.late_uses();
     let (open, dynamic) = (symbols.open(), symbols.dynamic());
     let structures = symbols.views_structures();
-    let locations = symbols.into_locations();
+    let (assumed, locations) = (symbols.assumed(), symbols.into_locations());
     let mut program = Program {
         dialect,
         threads,
         locations,
         machine,
         host: Some(Box::new(host)),
+        assumed,
+        group_copies: Vec::new(),
     };
     if sink.errors() == errors {
         views::divide(&mut program, &dynamic, structures, sink);
@@ -200,6 +202,8 @@ fn without_host(dialect: Dialect, threads: Vec<Thread>, symbols: Symbols) -> Pro
         locations: symbols.into_locations(),
         machine: Machine::full(),
         host: None,
+        assumed: Vec::new(),
+        group_copies: Vec::new(),
     }
 }
 

@@ -91,6 +91,8 @@ impl TestReader<'_, '_> {
                 locations: symbols.into_locations(),
                 machine: Machine::full(),
                 host: None,
+                assumed: Vec::new(),
+                group_copies: Vec::new(),
             };
         }
         assemble(declared, symbols, self.sink)
