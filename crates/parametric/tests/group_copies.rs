@@ -78,10 +78,14 @@ for (int i = 0; i < 3; i++) {
   barrier(CLK_LOCAL_MEM_FENCE);
 }";
     never(&opencl(rounds), false, Proved::EveryContent);
-    races(
-        &opencl(&without(rounds, "barrier(CLK_LOCAL_MEM_FENCE);", 0)),
-        false,
-    );
+    // The exact engines do not follow such a wait in a loop, so no execution shows the race.
+    let open = without(rounds, "barrier(CLK_LOCAL_MEM_FENCE);", 0);
+    match asked(&opencl(&open), KernelProperty::Race, false) {
+        KernelVerdict::Undecided { reason, .. } => {
+            assert!(reason.contains("lines 12 and 14 may race"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

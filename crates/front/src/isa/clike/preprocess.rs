@@ -122,8 +122,15 @@ struct Macro {
 /// Whether a text may use macros that stand for functions of the language.
 fn uses_macros_of_language(source: &str, dialect: Dialect) -> bool {
     let words: &[&str] = match dialect {
-        Dialect::OpenCl => &["sub_group", "event_t"],
-        Dialect::Cuda => &["__cvta_"],
+        Dialect::OpenCl => &[
+            "sub_group",
+            "event_t",
+            "pow",
+            "rootn",
+            "DECLARE_UF_",
+            "__add_noovfl",
+        ],
+        Dialect::Cuda => &["__cvta_", "DECLARE_UF_", "__mod_pow2"],
         _ => &[],
     };
     words.iter().any(|word| source.contains(word))
