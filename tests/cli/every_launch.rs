@@ -158,6 +158,28 @@ fn pointers_to_one_buffer_are_seen() {
 /// None of these is called race-free: a barrier that depends on memory, an index in memory, and an
 /// index of a sum that may leave its type, unless that is assumed.
 #[test]
+fn pointers_in_parameters_lead_to_objects_of_their_own() {
+    let apart = "\
+//pass
+//--blockDim=256 --gridDim=64
+struct Pair { int *to; int *from; };
+__global__ void k(Pair p) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  p.to[i] = p.from[i + 1];
+}
+";
+    let all = answers("k.cu", apart, "race");
+    assert_eq!(all[0]["verdict"], "race-free", "{all:?}");
+    let assumed = all[0]["assumed"].to_string();
+    assert!(
+        assumed.contains("pointers in `p` lead to objects of their own"),
+        "{assumed}"
+    );
+    let same = apart.replace("p.from[", "p.to[");
+    assert_ne!(verdict("k.cu", &same, "race"), "race-free");
+}
+
+#[test]
 fn what_is_not_modelled_is_never_race_free() {
     let kernel = |body: &str| {
         format!(

@@ -278,7 +278,7 @@ pub(crate) fn run(
         trusting,
         remembers: without != Some(Part::OwnMemory),
     };
-    let mut behaviour = behaviour(&form.test.program, regs, &mut terms, reads);
+    let mut behaviour = behaviour(&form.test.program, regs, &mut terms, reads, &form.targets);
     reach_no_further(&form.test.program, &mut behaviour);
     let mut run = SymbolicRun {
         terms,
@@ -436,6 +436,11 @@ impl Proof<'_> {
         if code.iter().any(|i| is_of_object(&i.op)) {
             assumed.push("operations on mbarrier objects meet their preconditions".into());
         }
+        let program = &self.kernel.form.test.program;
+        assumed.extend(run.behaviour.followed.iter().map(|holder| {
+            let name = &program.location(*holder).name;
+            format!("pointers in `{name}` lead to objects of their own")
+        }));
         let nulls = run.behaviour.nulls.iter().map(|at| self.line(*at).number);
         let nulls: BTreeSet<u32> = nulls.collect();
         if !nulls.is_empty() {

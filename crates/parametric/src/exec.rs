@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use front::litmus::form::PointerTarget;
 use program::tags::Tag;
 use program::{
     Attendance, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Init, Instr,
@@ -187,6 +188,8 @@ pub struct Behaviour {
     pub unknown: BTreeMap<usize, String>,
     /// The masks of barriers of a warp.
     pub masks: Vec<u32>,
+    /// The parameter structures whose pointers accesses follow.
+    pub followed: BTreeSet<LocId>,
     /// Accesses whose address may be null, by instruction.
     pub nulls: BTreeSet<usize>,
     /// Barriers that are taken to order nothing, by instruction.
@@ -243,6 +246,8 @@ pub(crate) struct Exec<'a> {
     pub(crate) origin: Vec<usize>,
     pub(crate) writes: Writes,
     pub(crate) reads: ReadValues,
+    /// The objects that pointers in parameter structures lead to.
+    pub(crate) targets: &'a [PointerTarget],
     pub(crate) memory: FxHashMap<(LocId, Ty), SymbolId>,
     operations: FxHashMap<String, SymbolId>,
     /// The barrier of a block: its number.
@@ -264,6 +269,7 @@ pub fn behaviour(
     regs: Vec<Term>,
     terms: &mut Terms,
     reads: ReadValues,
+    targets: &[PointerTarget],
 ) -> Behaviour {
     let CodeOrder { code, origin } = in_order(&program.threads[0].code);
     let code = &code[..];
@@ -287,8 +293,9 @@ pub fn behaviour(
         phase_test: None,
         loops: loops(code),
         origin,
-        writes: Writes::of(program),
+        writes: Writes::of(program, targets),
         reads,
+        targets,
         memory: FxHashMap::default(),
         operations: FxHashMap::default(),
         block_barrier: { ids }.next(),

@@ -22,7 +22,8 @@ use program::{Access, BinOp, Dialect, Expr, LocId, LocationKind, Space, Ty};
 
 use crate::exec::{AccessAt, Counter, Exec, MemoryEffect, PlaceAt, State};
 use crate::operations::{Cell, Ticket, added, is_plain, is_strong};
-use crate::term::{Level, Node, Origin, Symbol, Term, range_of};
+use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, range_of};
+use front::litmus::form::PointerTarget;
 
 /// A place that an access may reach, if a condition holds.
 #[derive(Clone, Copy)]
@@ -59,6 +60,11 @@ impl Exec<'_> {
                 LocationKind::Object { space, .. } => *space,
                 LocationKind::Alias { .. } => continue,
             };
+            let number = usize::from(place.object.0);
+            let is_holder = self.targets.iter().any(|t| t.holder == place.object);
+            if does != MemoryEffect::Reads && is_holder && !self.writes.written[number] {
+                self.unknown(at, "a parameter is written through a pointer");
+            }
             let cond = place.guard;
             place.guard = self.terms.and(vec![state.guard, cond]);
             self.note_place(at, state, place, access.ty);
@@ -335,6 +341,23 @@ impl Exec<'_> {
         matches!(self.terms.node(t), Node::Bin(..))
     }
 
+    /// The object that a pointer of a parameter structure leads to, if a value is one.
+    fn target(&mut self, id: SymbolId, args: &[Term]) -> Option<Vec<GuardedPlace>> {
+        let offset = self.terms.constant(*args.first()?)?;
+        let of = self.memory.iter().find(|(_, symbol)| **symbol == id);
+        let holder = of.map(|((object, _), _)| *object)?;
+        let is_own = |t: &&PointerTarget| t.holder == holder && t.offset == offset;
+        let target = self.targets.iter().find(is_own)?;
+        if self.recording {
+            self.found.followed.insert(holder);
+        }
+        Some(vec![GuardedPlace {
+            guard: self.terms.int(1),
+            object: target.object,
+            offset: self.terms.int(0),
+        }])
+    }
+
     /// The objects that an address may be of, each with its condition and offset.
     pub(crate) fn places(&mut self, address: Term) -> Option<Vec<GuardedPlace>> {
         match *self.terms.node(address) {
@@ -343,6 +366,10 @@ impl Exec<'_> {
                 object,
                 offset: self.terms.int(0),
             }]),
+            Node::Symbol(id, ref args) => {
+                let args = args.clone();
+                self.target(id, &args)
+            }
             // A null pointer points to no memory.
             Node::Const(0) => Some(Vec::new()),
             Node::Cast(ty, inner) if ty.bits >= 32 => self.places(inner),

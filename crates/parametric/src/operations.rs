@@ -1,6 +1,7 @@
 //! Operations of a thread that proofs speak of by more than an access: tickets, operations on
 //! mbarrier objects, and how a program writes its objects.
 
+use front::litmus::form::PointerTarget;
 use program::tags::Tag;
 use program::{
     Access, BarrierAction, BarrierNaming, BinOp, EventKind, Expr, LocId, Op, Program, Scope, Ty,
@@ -45,8 +46,11 @@ pub(crate) struct Writes {
 }
 
 impl Writes {
-    pub(crate) fn of(program: &Program) -> Writes {
+    /// `targets`: the objects of pointers in parameter structures. Where there are any, a store
+    /// through a pointer is taken to write none of these structures.
+    pub(crate) fn of(program: &Program, targets: &[PointerTarget]) -> Writes {
         let count = program.locations.len();
+        let holders: Vec<usize> = targets.iter().map(|t| usize::from(t.holder.0)).collect();
         let mut writes = Writes {
             written: vec![false; count],
             counted: vec![true; count],
@@ -66,7 +70,7 @@ impl Writes {
                 });
             }
             if bases.is_empty() {
-                bases.extend(0..count);
+                bases.extend((0..count).filter(|n| !holders.contains(n)));
             }
             let is_sum = added(&instr.op).is_some();
             let is_store = is_plain_store(&instr.op, program);

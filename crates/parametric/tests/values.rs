@@ -177,3 +177,34 @@ while (more()) a[i] += 1;";
         _ => {}
     }
 }
+
+#[test]
+fn a_null_pointer_leads_nowhere() {
+    let code = "int *p = blockIdx.x == 0 ? &a[0] : nullptr;
+p[threadIdx.x] = 1;";
+    match asked(&cuda(PAIRS, code), KernelProperty::Race, true) {
+        KernelVerdict::Never { assumed, .. } => {
+            let text = "no access through a null pointer (line 12)";
+            assert!(assumed.iter().any(|a| a == text), "{assumed:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let one = code.replace("[threadIdx.x]", "[0]");
+    match asked(&cuda(PAIRS, &one), KernelProperty::Race, true) {
+        KernelVerdict::Never { .. } => panic!("both threads of a block write there"),
+        _ => {}
+    }
+}
+
+#[test]
+fn accesses_race_in_front_of_assertions() {
+    let code = "a[0] = threadIdx.x;
+assert(threadIdx.x > 7);";
+    races(&cuda(PAIRS, code), true);
+    // There is no execution in which an assumption fails.
+    let assumed = code.replace("assert(", "__assume(");
+    match asked(&cuda(PAIRS, &assumed), KernelProperty::Race, false) {
+        KernelVerdict::Happens { .. } => panic!("no thread of this launch meets the assumption"),
+        _ => {}
+    }
+}

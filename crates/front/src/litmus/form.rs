@@ -11,7 +11,7 @@ use program::litmus::LitmusTest;
 
 use super::read::is_litmus;
 use super::reading::Reading;
-pub use super::reading::{Form, LaunchVariant, ObjectSize};
+pub use super::reading::{Form, LaunchVariant, ObjectSize, PointerTarget};
 use super::{source, toml};
 pub use crate::isa::clike::BlockLimit;
 

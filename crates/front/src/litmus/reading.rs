@@ -25,6 +25,20 @@ pub struct Form {
     pub limit: Option<BlockLimit>,
     /// The sizes of objects, as far as the file gives them.
     pub sizes: Vec<ObjectSize>,
+    /// The objects that pointers in parameter structures lead to: one for each pointer.
+    pub targets: Vec<PointerTarget>,
+}
+
+/// The object that a pointer in a parameter structure leads to. The program declares it, and no
+/// instruction names it.
+#[derive(Clone, Copy, Debug)]
+pub struct PointerTarget {
+    /// The structure.
+    pub holder: LocId,
+    /// The place of the pointer in it, in bytes.
+    pub offset: i64,
+    /// The object.
+    pub object: LocId,
 }
 
 /// The size of an object.
@@ -103,5 +117,6 @@ pub(super) fn of_two(
         assume,
         limit: None,
         sizes: Vec::new(),
+        targets: Vec::new(),
     })
 }

@@ -1162,7 +1162,7 @@ fn structures_without_names_are_memory_of_the_thread() {
         "W.na@Thread R.na@Thread W.na@Thread",
     );
     wrong(Dialect::OpenCl, "int8 v; v.s8 = 3;", "no member `s8`");
-    wrong(Dialect::OpenCl, "int7 v;", "`int7`");
+    wrong(Dialect::OpenCl, "int7 v;", "`v` is not allowed here");
     wrong(Dialect::Cuda, "int8 v;", "`int8`");
 }
 

@@ -17,11 +17,13 @@ use crate::isa::clike::{ClikeCode, KernelHead, SourceUnit};
 use crate::litmus::demands::broken;
 use crate::litmus::fronts::language;
 use crate::litmus::kernel::PtxFile;
-use crate::litmus::reading::{Form, LaunchVariant as OtherLaunch, Reading};
+use crate::litmus::reading::{Form, LaunchVariant as OtherLaunch, PointerTarget, Reading};
 use crate::litmus::toml::{FileCode, SourceTest, form_made, read_made, read_made_as};
 use diag::{Diagnostic, MappedText, Sink, SourceFile, Span};
-use program::Dialect;
 use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
+use program::{
+    Dialect, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Space, Ty,
+};
 
 /// More threads than these are not decided one by one.
 const MOST_THREADS: u64 = 256;
@@ -442,7 +444,51 @@ pub(in crate::litmus) fn form(
     form.test.name.clone_from(&launch.kernel);
     form.limit = kernel.head.limit;
     kernel.keep_sizes_of_code(&mut form);
+    let structures = kernel.head.parameters.iter().filter(|p| p.by_value);
+    structures.for_each(|parameter| add_targets(&mut form, &parameter.name));
     Ok(Some(form))
+}
+
+/// The most pointers in a parameter structure that lead to objects.
+const MOST_TARGETS: usize = 64;
+
+/// Declares an object for each word of a parameter structure that may hold a pointer.
+fn add_targets(form: &mut Form, parameter: &str) {
+    let locations = &mut form.test.program.locations;
+    let Some(holder) = locations.iter().position(|l| l.name == parameter) else {
+        return;
+    };
+    let LocationKind::Object { layout, init, .. } = &locations[holder].kind else {
+        return;
+    };
+    let (layout, count) = (layout.clone(), init.len());
+    let is_word = |cell: &u32| layout.field(*cell).ty.bits == 64;
+    for cell in (0..count as u32).filter(is_word).take(MOST_TARGETS) {
+        form.targets.push(PointerTarget {
+            holder: LocId(holder as u16),
+            offset: layout.offset(cell),
+            object: LocId(locations.len() as u16),
+        });
+        locations.push(Location {
+            name: format!("{parameter}{}", layout.suffix(cell, count)),
+            also: Vec::new(),
+            kind: LocationKind::Object {
+                layout: Layout::of(
+                    Ty {
+                        bits: 8,
+                        signed: false,
+                    },
+                    false,
+                ),
+                init: vec![Init::Int(0)],
+                space: Space::Global,
+                atomic: false,
+                opencl: OpenClMemory::default(),
+                kind: MemoryKind::default(),
+                class: None,
+            },
+        });
+    }
 }
 
 /// Reads a kernel with another launch.
