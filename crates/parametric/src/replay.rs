@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 use cat::model::load_shipped;
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits as ExactLimits};
-use front::litmus::form::{BlockLimit, LaunchVariant, at, of_source_at};
+use front::litmus::form::{BlockLimit, Form, LaunchVariant, at, of_source_at};
 use program::litmus::LitmusTest;
-use program::{CmpOp, Dialect, Expr, LocId, LocationKind, NdRange, Op, Program, Ty, WorkItem};
+use program::points::access_of;
+use program::{
+    CmpOp, Dialect, Expr, Init, Layout, LocId, LocationKind, NdRange, Op, Program, Ty, WorkItem,
+};
 use verdict::{Reason, Verdict};
 use why::Session;
 
@@ -155,7 +158,14 @@ pub(crate) fn replay(
             }
         }
         let left = end.saturating_duration_since(Instant::now());
-        match exact(kernel, property, sizes, &meeting, ReplayThreads::All, left) {
+        match exact(
+            kernel,
+            property,
+            sizes,
+            &meeting,
+            ReplayThreads::All(apart),
+            left,
+        ) {
             Ok(found) if happens(property, &found.answer) => {
                 return Replayed::Happens(Box::new(found));
             }
@@ -439,8 +449,8 @@ fn model(program: &Program) -> &'static str {
 /// Which threads of a launch are decided exactly.
 #[derive(Clone, Copy)]
 enum ReplayThreads<'a> {
-    /// All of them.
-    All,
+    /// All of them, with what was suspected.
+    All(&'a Apart),
     /// The two that were suspected: shortened, or with what they do to one object.
     Alone(&'a Apart),
     /// The same, where they can be shortened.
@@ -476,7 +486,7 @@ fn exact(
         range,
         arguments: meeting.arguments.clone(),
         threads: match way {
-            ReplayThreads::All => None,
+            ReplayThreads::All(_) => None,
             ReplayThreads::One => Some(vec![meeting.threads[0]]),
             _ => Some(meeting.threads.to_vec()),
         },
@@ -558,6 +568,37 @@ fn slice(test: &mut LitmusTest, object: &str) {
     }
 }
 
+/// Lets pointers in parameter structures lead to memory of their own, whose elements have the size
+/// of the suspected access. The launch gives these structures no values.
+fn aim_pointers(test: &mut LitmusTest, form: &Form, apart: &Apart, elements: usize) {
+    let suspected = &form.test.program.threads[0].code[apart.at[0]].op;
+    let Some((_, ty)) = access_of(suspected) else {
+        return;
+    };
+    for target in &form.targets {
+        let name = &form.test.program.location(target.holder).name;
+        let locations = &mut test.program.locations;
+        let holder = locations.iter().position(|l| l.name == *name);
+        let mut object = form.test.program.location(target.object).clone();
+        let own = LocId(locations.len() as u16);
+        let Some(LocationKind::Object { layout, init, .. }) =
+            holder.map(|n| &mut locations[n].kind)
+        else {
+            continue;
+        };
+        let cell = (0..init.len()).find(|cell| layout.offset(*cell as u32) == target.offset);
+        let Some(cell) = cell.filter(|cell| init[*cell] == Init::Int(0)) else {
+            continue;
+        };
+        init[cell] = Init::Address { loc: own, index: 0 };
+        if let LocationKind::Object { layout, init, .. } = &mut object.kind {
+            *layout = Layout::of(ty, false);
+            *init = vec![Init::Int(0); elements];
+        }
+        locations.push(object);
+    }
+}
+
 /// What code states of its launches, rather than of its own values.
 const ASSUMPTIONS: [&str; 4] = [
     "__assume",
@@ -597,6 +638,7 @@ fn launched(
     time: Duration,
 ) -> Result<(verdict::Answer, LitmusTest), String> {
     let form = kernel.form;
+    let most_elements = launch.most_elements;
     let read = match kernel.source {
         Some(test) => of_source_at(test, &launch),
         None => at(kernel.name, kernel.bytes, &form.test.name, launch),
@@ -607,8 +649,11 @@ fn launched(
     if property == KernelProperty::Race {
         end_at_assertions(&mut test);
     }
+    if let ReplayThreads::All(apart) = way {
+        aim_pointers(&mut test, form, apart, most_elements);
+    }
     match way {
-        ReplayThreads::All => {}
+        ReplayThreads::All(_) => {}
         ReplayThreads::One => slice(&mut test, object),
         ReplayThreads::Alone(apart) | ReplayThreads::Short(apart) => {
             match shortened(&test, apart) {
