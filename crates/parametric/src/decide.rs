@@ -579,7 +579,7 @@ impl Proof<'_> {
             if self.answer(run, question)?.is_some() {
                 let line = self.line(begin.at).number;
                 return Err(format!(
-                    "line {line}: work-items of a group may give this copy different operands"
+                    "line {line}: work-items of a group may give this call different operands"
                 ));
             }
         }

@@ -121,7 +121,7 @@ pub enum Among {
     Lanes(u32),
 }
 
-/// A thread begins a copy of its work-group. All threads give the same operands.
+/// A thread begins a copy of its work-group, or waits for one. All threads give the same operands.
 #[derive(Clone, Debug)]
 pub struct BeginAt {
     /// The condition under which it does.

@@ -17,8 +17,14 @@ use crate::exec::{Among, BeginAt, Exec, State};
 use crate::term::Term;
 
 impl Exec<'_> {
-    /// Notes the begin of a copy, if an assignment is one.
+    /// Notes the begin of a copy or a wait for it, if an assignment is one.
     pub(crate) fn begin_of_group(&mut self, at: usize, dst: RegId, state: &State) {
+        let mut copies = self.program.group_copies.iter();
+        if copies.any(|copy| copy.open == dst) {
+            // Threads wait for the same events.
+            let operands = vec![state.regs[usize::from(dst.0)]];
+            return self.alike(at, operands, state);
+        }
         let mut copies = self.program.group_copies.iter();
         let Some(copy) = copies.find(|copy| copy.begun == dst).copied() else {
             return;
@@ -37,6 +43,11 @@ impl Exec<'_> {
                 }
             }
         }
+        self.alike(at, operands, state);
+    }
+
+    /// Notes values that all threads of a block have to share.
+    fn alike(&mut self, at: usize, operands: Vec<Term>, state: &State) {
         if self.recording {
             self.found.begins.push(BeginAt {
                 guard: state.guard,

@@ -11,6 +11,7 @@ use engine::{Engine, Limits as ExactLimits};
 use front::litmus::form::{BlockLimit, Form, LaunchVariant, at, of_source_at};
 use program::litmus::LitmusTest;
 use program::points::access_of;
+use program::tags::Tag;
 use program::{
     CmpOp, Dialect, Expr, Init, Layout, LocId, LocationKind, NdRange, Op, Program, Ty, WorkItem,
 };
@@ -121,6 +122,14 @@ struct Meeting {
     object: String,
 }
 
+/// Whether one of the accesses belongs to a copy of a work-group, for which all of it has to come.
+fn is_of_group(form: &Form, apart: &Apart) -> bool {
+    let program = &form.test.program;
+    let code = &program.threads[0].code;
+    let mut ops = apart.at.iter().map(|at| &code[*at].op);
+    !program.group_copies.is_empty() && ops.any(|op| op.has(Tag::Asynchronous))
+}
+
 /// Tries what is suspected.
 pub(crate) fn replay(
     kernel: KernelInput<'_>,
@@ -132,8 +141,11 @@ pub(crate) fn replay(
     let end = Instant::now() + time.max(Duration::from_secs(2));
     let mut tried: Option<[u64; 2]> = None;
     let mut why = "no small launch shows it".to_string();
-    let two = neighbours(kernel, property, sizes, apart, end)
-        .or_else(|| two_threads(kernel, property, sizes, apart, end));
+    let two = match is_of_group(kernel.form, apart) {
+        true => None,
+        false => neighbours(kernel, property, sizes, apart, end)
+            .or_else(|| two_threads(kernel, property, sizes, apart, end)),
+    };
     if let Some(found) = two {
         return Replayed::Happens(Box::new(found));
     }

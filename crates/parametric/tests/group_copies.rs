@@ -90,11 +90,20 @@ for (int i = 0; i < 3; i++) {
 
 #[test]
 fn operands_that_differ_are_not_proved() {
-    let differ = IN.replace("get_group_id(0)", "get_local_id(0)");
-    match asked(&opencl(&differ), KernelProperty::Race, false) {
-        KernelVerdict::Undecided { reason, .. } => {
-            assert!(reason.contains("different operands"), "{reason}");
+    let places = IN.replace("get_group_id(0)", "get_local_id(0)");
+    let events = "__local int mine[4], yours[4];
+event_t e = async_work_group_copy(mine, p + 4 * get_group_id(0), 4, 0);
+event_t f = async_work_group_copy(yours, p + 4 * get_group_id(0), 4, 0);
+event_t one = get_local_id(0) > 1 ? e : f;
+wait_group_events(1, &one);";
+    for differ in [&places[..], events] {
+        match asked(&opencl(differ), KernelProperty::Race, false) {
+            KernelVerdict::Undecided { reason, .. } => {
+                assert!(reason.contains("different operands"), "{reason}");
+            }
+            other => panic!("{differ}\n{other:?}"),
         }
-        other => panic!("{other:?}"),
     }
+    let same = events.replace("get_local_id(0)", "get_group_id(0)");
+    never(&opencl(&same), false, Proved::EveryContent);
 }
