@@ -359,7 +359,8 @@ impl<'a> Splitter<'a> {
         let is_enum = words.clone().take(3).any(|i| self.word(i) == "enum");
         let tag = |i: usize| ["struct", "class", "union", "enum"].contains(&self.word(i));
         let mut names = Vec::new();
-        let mut at = words.start;
+        // The parameters of a template are names of its own.
+        let mut at = self.behind_template(words.start);
         while at < words.end {
             let inside = body == Some(at);
             if inside && !is_enum {
@@ -380,6 +381,11 @@ impl<'a> Splitter<'a> {
                 && before.is_some_and(|b| self.word(b) == "*" && self.word(b.max(1) - 1) == "(");
             if self.is_name(at) && typed && (ends || points || before.is_some_and(tag)) {
                 names.push(self.word(at).to_owned());
+                // So are those of a function that is only declared.
+                if self.word(at + 1) == "(" && self.word(at + 2) != "*" {
+                    at = self.behind(at + 1, words.end);
+                    continue;
+                }
             }
             at += 1;
         }

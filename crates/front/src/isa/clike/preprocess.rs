@@ -759,8 +759,16 @@ impl<'a> Preprocessor<'a, '_> {
         } else {
             (None, &words[3..])
         };
-        if body.contains(&"#") {
-            return Some(("`#` in macros is", "write the replacement"));
+        let names = parameters.as_deref().unwrap_or(&[]);
+        let quotes_other = body.iter().enumerate().any(|(at, word)| {
+            let next = body.get(at + 1).copied().unwrap_or("");
+            *word == "#" && !names.iter().any(|name| name == next)
+        });
+        if quotes_other {
+            return Some((
+                "`#` in front of anything but a parameter is",
+                "write the replacement",
+            ));
         }
         let body: Vec<String> = body.iter().map(|w| w.to_string()).collect();
         if let Some(old) = self.macros.get(*name).filter(|old| !old.of_language)
@@ -1067,10 +1075,22 @@ fn replaced(
     whole: &[Vec<String>],
 ) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    let mut pasted = false;
+    let (mut pasted, mut quotes) = (false, false);
     for (at, word) in body.iter().enumerate() {
         if word == "##" {
             pasted = true;
+            continue;
+        }
+        let next = body.get(at + 1);
+        if let ("#", Some(n)) = (
+            word.as_str(),
+            next.and_then(|next| names.iter().position(|name| name == next)),
+        ) {
+            out.push(quoted(&arguments[n]));
+            quotes = true;
+            continue;
+        }
+        if std::mem::take(&mut quotes) {
             continue;
         }
         let pastes = pasted || body.get(at + 1).is_some_and(|next| next == "##");
@@ -1090,6 +1110,12 @@ fn replaced(
         pasted = false;
     }
     out
+}
+
+/// The words of an argument as a string (ISO C++, cpp.stringize).
+fn quoted(words: &[String]) -> String {
+    let text = words.join(" ").replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{text}\"")
 }
 
 /// Joins the arguments for `...` to one.

@@ -46,6 +46,7 @@ impl Machine<'_> {
             escapes: false,
             open: false,
             space: None,
+            is_member: false,
             symbol: false,
         };
         object.retyped(None);
@@ -367,14 +368,22 @@ impl Machine<'_> {
                 _ => HostValue::Unknown,
             }),
             HostPlace::Memory(memory, offset, element) => {
+                if let Some(of) = self.record_in(*memory, *offset, *element) {
+                    return self.load_record(&of, [*memory as i64, *offset], range);
+                }
                 let at = self.accessed(*memory, *offset, *element, range)?;
                 let object = &self.state.memory[*memory];
                 let alone = self.state.threads.is_empty() || !object.escapes;
                 let own = object.cell_element(at);
-                if let Some(value) = object.shadow[at].filter(|_| alone) {
+                let known = object.shadow[at].filter(|_| alone);
+                let text = self.named(*memory, at);
+                if let Some(value) = known {
+                    // The host may write it before the runtime calls the function.
+                    if self.inside {
+                        self.read(&text, own, range);
+                    }
                     return Ok(number_of(value, own));
                 }
-                let text = self.named(*memory, at);
                 Ok(self.read(&text, own, range))
             }
         }
@@ -453,6 +462,11 @@ impl Machine<'_> {
                 Ok(())
             }
             HostPlace::Memory(memory, offset, element) => {
+                if let HostValue::Record(record) = &value
+                    && !record.of.cells.is_empty()
+                {
+                    return self.store_record(record, [*memory as i64, *offset], range);
+                }
                 let at = self.accessed(*memory, *offset, *element, range)?;
                 self.write(*memory, at, &value, range)
             }

@@ -7,12 +7,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::parser::{HostParser, Read};
-use super::tree::{HostBase, HostDeclared, HostFunction, HostType};
+use super::tree::{HostBase, HostDeclared, HostExpr, HostFunction, HostType};
 use crate::isa::clike::SourceUnit;
 use crate::isa::clike::items::Item;
 use crate::isa::clike::text_words::words;
 use diag::{Diagnostic, MappedText, SourceFile};
-use program::Dialect;
+use program::{Dialect, Ty};
 
 /// The host code of a source file.
 pub struct HostCode<'a> {
@@ -20,11 +20,15 @@ pub struct HostCode<'a> {
     pub(super) file: &'a Arc<SourceFile>,
     items: &'a [Item],
     types: HashMap<String, Option<HostType>>,
+    /// Enumerators: the expression that the value counts from, and the distance to it.
+    enumerators: HashMap<String, (Option<HostExpr>, i64)>,
     functions: RefCell<HashMap<String, Rc<HostFunction>>>,
     /// The names of kernels, in order.
     pub(super) kernels: Vec<String>,
     /// Variables whose address is taken, so that they are memory.
     pub(super) addressed: HashSet<String>,
+    /// Whether the program has several threads of the host, or functions that the runtime calls.
+    pub(super) concurrent: bool,
     /// Whether the file asks for default streams of the threads.
     pub(super) per_thread: bool,
     /// The language of the file.
@@ -50,6 +54,31 @@ const RUNTIME_TYPES: [&str; 6] = [
      cudaStream_t stream; cudaLaunchAttribute *attrs; unsigned numAttrs; };",
 ];
 
+/// Words of programs in which several threads of the host run.
+const CONCURRENT: [&str; 5] = [
+    "cudaLaunchHostFunc",
+    "cudaStreamAddCallback",
+    "cudaGraphAddHostNode",
+    "std::thread",
+    "std::jthread",
+];
+
+/// Vectors of numbers: the prefix of their names, and the type of their members.
+const VECTORS: [(&str, &str); 12] = [
+    ("char", "signed char"),
+    ("uchar", "unsigned char"),
+    ("short", "short"),
+    ("ushort", "unsigned short"),
+    ("int", "int"),
+    ("uint", "unsigned"),
+    ("long", "long"),
+    ("ulong", "unsigned long"),
+    ("longlong", "long long"),
+    ("ulonglong", "unsigned long long"),
+    ("float", "float"),
+    ("double", "double"),
+];
+
 /// Says that default streams are those of the threads.
 const PER_THREAD: &str = "#define CUDA_API_PER_THREAD_DEFAULT_STREAM";
 
@@ -67,12 +96,14 @@ impl<'a> HostCode<'a> {
             file,
             items,
             types: HashMap::new(),
+            enumerators: HashMap::new(),
             functions: RefCell::default(),
             kernels: items
                 .iter()
                 .filter_map(|item| Some(text.as_str()[item.kernel.clone()?].to_owned()))
                 .collect(),
             addressed: addressed(text.as_str()),
+            concurrent: CONCURRENT.iter().any(|word| text.as_str().contains(word)),
             per_thread: file
                 .text
                 .lines()
@@ -88,7 +119,11 @@ impl<'a> HostCode<'a> {
     }
 
     fn add_runtime_types(&mut self) {
-        for definition in RUNTIME_TYPES {
+        let mut all: Vec<String> = RUNTIME_TYPES.map(str::to_owned).to_vec();
+        if self.dialect == Dialect::Cuda {
+            all.extend(vectors());
+        }
+        for definition in &all {
             let text = MappedText::verbatim(definition, 0);
             let parser = HostParser::new(&text, 0..definition.len(), self.file, &self.types);
             let record = parser.and_then(|mut parser| parser.record());
@@ -126,7 +161,18 @@ impl<'a> HostCode<'a> {
                 self.types.insert(word(1).to_owned(), of);
                 return;
             }
-            "union" | "enum" => (word(1), None),
+            "enum" => {
+                if let Ok(mut parser) = self.parser(item.range.clone())
+                    && let Ok((name, all)) = parser.enumeration()
+                {
+                    drop(parser);
+                    self.enumerators.extend(all);
+                    let of = HostType::plain(HostBase::Int(Ty::S32));
+                    self.types.insert(name, Some(of));
+                }
+                return;
+            }
+            "union" => (word(1), None),
             _ => return,
         };
         let of = of.and_then(|range| {
@@ -146,6 +192,36 @@ impl<'a> HostCode<'a> {
 
     pub(super) fn parser(&self, range: Range<usize>) -> Read<HostParser<'_>> {
         HostParser::new(self.text, range, self.file, &self.types)
+    }
+
+    /// The parameters of a function that the file declares and does not define.
+    pub(super) fn only_declared(&self, name: &str) -> Option<Vec<HostDeclared>> {
+        let declares = |item: &&Item| !item.is_function && item.declares(name);
+        let item = self.items.iter().find(declares)?;
+        let source = &self.text.as_str()[item.range.clone()];
+        let at = words(source)
+            .into_iter()
+            .find(|word| &source[word.0.clone()] == name)?;
+        let from = item.range.start + at.0.end;
+        self.parser(from..item.range.end).ok()?.parameters().ok()
+    }
+
+    /// The parameters of a kernel, as far as they can be read.
+    pub(super) fn kernel_parameters(&self, kernel: usize) -> Option<Vec<HostDeclared>> {
+        let mut kernels = self.items.iter().filter(|item| item.kernel.is_some());
+        let item = kernels.nth(kernel)?;
+        let from = item.kernel.clone()?.end;
+        self.parser(from..item.range.end).ok()?.parameters().ok()
+    }
+
+    /// The value of an enumerator: an expression, and a number to add.
+    pub(super) fn enumerator(&self, name: &str) -> Option<&(Option<HostExpr>, i64)> {
+        self.enumerators.get(name)
+    }
+
+    /// The type of that name, if host code can use it.
+    pub(super) fn type_of(&self, name: &str) -> Option<&HostType> {
+        self.types.get(name)?.as_ref()
     }
 
     /// The function of that name; `None`: the file has none.
@@ -322,6 +398,16 @@ fn locals(all: &[&str], found: &mut HashSet<String>) {
             next += 1;
         }
     }
+}
+
+/// The definitions of the vectors of one to four numbers.
+fn vectors() -> impl Iterator<Item = String> {
+    VECTORS.iter().flat_map(|(prefix, member)| {
+        (1..=4).map(move |n| {
+            let members = ["x", "y", "z", "w"][..n].join(", ");
+            format!("struct {prefix}{n} {{ {member} {members}; }};")
+        })
+    })
 }
 
 /// Whether an item is the function of that name.

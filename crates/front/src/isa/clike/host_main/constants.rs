@@ -78,6 +78,10 @@ fn definitions(source: &str) -> Vec<ConstantDefinition> {
         } else {
             continue;
         };
+        // `argc > 1 ? atoi(argv[1]) : 1 << 20`: the number without arguments.
+        let is_choice = (from..to).any(|i| word(i) == "?");
+        let last = (from..to).rfind(|i| word(*i) == ":").filter(|_| is_choice);
+        let from = last.map_or(from, |colon| colon + 1);
         let value: Vec<&str> = (from..to).map(word).collect();
         if let Some(value) = number(&value) {
             found.push(ConstantDefinition {
@@ -269,6 +273,14 @@ mod tests {
             text.as_str(),
             "#define THREADS 8\nconst int n = 16;\nint few = 8;\nk<<<(n + 3) / 4, 4>>>(THREADS);\n"
         );
+    }
+
+    #[test]
+    fn the_number_without_arguments_is_a_constant() {
+        let text = "int n = argc > 1 ? atoi(argv[1]) : 1 << 20;";
+        let least = Constants::least(text).expect("a large constant");
+        let made = least.put_into(&MappedText::verbatim(text, 0));
+        assert_eq!(made.as_str(), "int n = argc > 1 ? atoi(argv[1]) : 4;");
     }
 
     #[test]

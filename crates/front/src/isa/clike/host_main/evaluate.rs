@@ -11,7 +11,10 @@ use super::values::{ElementType, HostLambda, HostPlace, HostValue, Pointer, Stre
 use program::{Dialect, Ty};
 
 /// Names of numbers in the headers of the runtime and of C.
-const CONSTANTS: [(&str, i64); 38] = [
+const CONSTANTS: [(&str, i64); 41] = [
+    ("cudaDevAttrMaxThreadsPerBlock", 1),
+    ("cudaDevAttrWarpSize", 10),
+    ("cudaDevAttrMultiProcessorCount", 16),
     ("RAND_MAX", 0x7fff_ffff),
     ("true", 1),
     ("false", 0),
@@ -105,9 +108,9 @@ impl Machine<'_> {
                 self.load(&place, range)
             }
             // Members of structures that the runtime fills are not worked out.
-            HostExprKind::Member(..) => match self.place_if_any(tree)? {
+            HostExprKind::Member(of, name) => match self.place_if_any(tree)? {
                 Some(place) => self.load(&place, range),
-                None => Ok(HostValue::Unknown),
+                None => Ok(self.device_property(of, name).unwrap_or(HostValue::Unknown)),
             },
             HostExprKind::Cast(of, value) => {
                 let value = self.value(value)?;
@@ -223,6 +226,13 @@ impl Machine<'_> {
         let mut constants = CONSTANTS.iter().chain(&CL_CONSTANTS);
         if let Some((_, value)) = constants.find(|c| c.0 == name) {
             return Ok(HostValue::Int(*value, Ty::S32));
+        }
+        if let Some((from, distance)) = self.code.enumerator(name).cloned() {
+            let from = match from {
+                Some(tree) => self.number(&tree)?,
+                None => 0,
+            };
+            return Ok(HostValue::Int(from + distance, Ty::S32));
         }
         let is_known =
             self.code.kernels.iter().any(|k| k == name) || self.code.function(name).is_some();
@@ -365,6 +375,12 @@ impl Machine<'_> {
                 Some(HostPlace::Memory(_, _, element)) => element.bytes(),
                 _ => return self.name(name, &of.range),
             },
+            HostExprKind::Index(..) | HostExprKind::Unary("*", _)
+                if let Some((of, _)) = self.declared_type(of)
+                    && !matches!(of.base, HostBase::Auto | HostBase::Other(_)) =>
+            {
+                size_of(&of)
+            }
             HostExprKind::Index(..) | HostExprKind::Unary("*", _) => match self.place(of)? {
                 HostPlace::Memory(_, _, element) => element.bytes(),
                 _ => 8,
@@ -379,6 +395,33 @@ impl Machine<'_> {
             }
         };
         Ok(HostValue::Int(bytes, Ty::U64))
+    }
+
+    /// The type that declarations give an expression, and whether it is an array of that type:
+    /// `sizeof *p` does not use the value of `p` (ISO C++, expr.sizeof).
+    pub(super) fn declared_type(&self, tree: &HostExpr) -> Option<(HostType, bool)> {
+        match &tree.kind {
+            HostExprKind::Name(name) => match self.find(name)? {
+                HostPlace::Cell(at) => {
+                    let variable = &self.state.cells[at];
+                    let array =
+                        matches!(variable.value, HostValue::Buffer(_) | HostValue::Cells(..));
+                    Some(match &variable.of.base {
+                        HostBase::Vector(inner, _) => ((**inner).clone(), true),
+                        _ => (variable.of.clone(), array),
+                    })
+                }
+                _ => None,
+            },
+            HostExprKind::Index(of, _) | HostExprKind::Unary("*", of) => {
+                let (mut of, array) = self.declared_type(of)?;
+                if !array {
+                    of.pointers = of.pointers.checked_sub(1)?;
+                }
+                Some((of, false))
+            }
+            _ => None,
+        }
     }
 
     /// Whether an expression is the second parameter of `main`.
@@ -428,7 +471,7 @@ impl Machine<'_> {
             _ => String::new(),
         };
         let own = self.find(&name);
-        if own.is_none() {
+        if own.is_none() && !name.is_empty() {
             if let Some(function) = self.code.function(&name).transpose()? {
                 let values = self.arguments(&function.params, arguments)?;
                 return self.called(&function, values, None);
@@ -479,6 +522,10 @@ impl Machine<'_> {
             Flow::Return(value) => Ok(value),
             Flow::Exit => {
                 self.state.ended = true;
+                Ok(HostValue::Unset)
+            }
+            Flow::Throw => {
+                self.state.thrown = true;
                 Ok(HostValue::Unset)
             }
             _ => Ok(HostValue::Unset),

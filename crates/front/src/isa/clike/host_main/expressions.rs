@@ -298,7 +298,10 @@ impl HostParser<'_> {
             let (name, kernel) = self.name("an expression")?;
             match self.instance_of_launch() {
                 Some(instance) => self.launch(kernel, Some(instance))?,
-                None => HostExprKind::Name(name),
+                None => {
+                    self.skip_instance_of_call();
+                    HostExprKind::Name(name)
+                }
             }
         };
         let range = start..self.end();
@@ -318,6 +321,22 @@ impl HostParser<'_> {
         }
         self.restore(at, tokens);
         None
+    }
+
+    /// Skips `<float>` in `cudaCreateChannelDesc<float>()`.
+    fn skip_instance_of_call(&mut self) {
+        if self.sign(0) != "<" {
+            return;
+        }
+        let (at, tokens) = self.save();
+        self.next();
+        let number = matches!(self.peek(), Tok::Int(..)) && matches!(self.sign(1), ">" | ",");
+        let typed = number || self.is_type();
+        self.restore(at, tokens);
+        let (at, tokens) = self.save();
+        if !typed || self.template_arguments().is_err() || self.sign(0) != "(" {
+            self.restore(at, tokens);
+        }
     }
 
     /// `[&](int n) { … }`

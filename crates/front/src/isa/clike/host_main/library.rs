@@ -58,6 +58,13 @@ impl Machine<'_> {
             "swap" => return self.swap(arguments, range),
             _ => {}
         }
+        // `make_float4(x, y, z, w)`
+        let vector = name
+            .strip_prefix("make_")
+            .and_then(|name| self.code.type_of(name));
+        if let Some(of) = vector.cloned() {
+            return self.record_of(&of, arguments, range);
+        }
         let mut values = Vec::new();
         for argument in arguments {
             let value = self.value(argument)?;
@@ -71,6 +78,12 @@ impl Machine<'_> {
         }
         if let Some(result) = self.helper_call(bare, &values, range) {
             return result;
+        }
+        if let Some(result) = self.algorithm(bare, &values, range) {
+            return result;
+        }
+        if let Some(params) = self.code.only_declared(name) {
+            return self.call_elsewhere(name, &params, &values, range);
         }
         match (bare, values.as_slice()) {
             ("malloc", [bytes]) => self.heap(bytes, false, range),
@@ -102,9 +115,9 @@ impl Machine<'_> {
                 self.forget_results(&values);
                 Ok(HostValue::Unknown)
             }
-            ("min" | "max", [a, b]) => {
+            ("fmin" | "fmax" | "fminf" | "fmaxf" | "min" | "max", [a, b]) => {
                 let less = self.binary("<", b.clone(), a.clone(), range)?;
-                Ok(match (self.truth(&less), bare == "min") {
+                Ok(match (self.truth(&less), bare.contains("min")) {
                     (Some(less), is_min) if less == is_min => b.clone(),
                     (Some(_), _) => a.clone(),
                     (None, _) => HostValue::Unknown,
@@ -117,9 +130,11 @@ impl Machine<'_> {
                 | "rint" | "round" | "exp" | "log" | "log2",
                 [a],
             ) => Ok(mathematics(bare, a)),
-            ("sin" | "cos" | "pow" | "powf" | "sinf" | "cosf" | "expf", _) => {
-                Ok(HostValue::Unknown)
-            }
+            (
+                "sin" | "cos" | "pow" | "powf" | "sinf" | "cosf" | "expf" | "tan" | "tanh" | "atan"
+                | "atan2" | "logf" | "log10" | "fmod" | "fmodf" | "hypot" | "isnan" | "isfinite",
+                _,
+            ) => Ok(HostValue::Unknown),
             _ => self.wrong(
                 range,
                 format!("`{name}` is not followed"),
@@ -282,6 +297,9 @@ impl Machine<'_> {
                 Ok(HostValue::Dim3(sizes))
             }
             HostBase::Vector(element, length) => {
+                if let Some(made) = self.vector_from(element, arguments, name, range)? {
+                    return Ok(made);
+                }
                 let mut value = None;
                 let length = match (arguments, length) {
                     ([], Some(length)) => self.number(length)?,
@@ -315,6 +333,44 @@ impl Machine<'_> {
                 _ => Ok(HostValue::Int(0, Ty::S32)),
             },
         }
+    }
+
+    /// `std::vector<int> v(p, p + n)`, `std::unique_ptr<int[]> p(new int[n])`; `None`: the arguments
+    /// are no addresses.
+    fn vector_from(
+        &mut self,
+        element: &HostType,
+        arguments: &[HostExpr],
+        name: &str,
+        range: &Range<usize>,
+    ) -> Read<Option<HostValue>> {
+        let (Some(first), true) = (arguments.first(), arguments.len() <= 2) else {
+            return Ok(None);
+        };
+        let before = self.state.clone();
+        let first = self.named_value(first, name)?;
+        let HostValue::Pointer(Pointer {
+            memory: Some(memory),
+            ..
+        }) = first
+        else {
+            // The caller evaluates it.
+            self.state = before;
+            return Ok(None);
+        };
+        let Some(last) = arguments.get(1) else {
+            return Ok(Some(HostValue::Buffer(memory)));
+        };
+        let last = self.value(last)?;
+        let length = self.binary("-", last, first.clone(), range)?;
+        let length = self.known(&length, range)?;
+        let made = self.array(name, range, element, length, true)?;
+        for at in 0..length {
+            let value = self.element_value(&first, at, range)?;
+            let place = self.element(&made, at, range)?;
+            self.store(&place, value, range)?;
+        }
+        Ok(Some(made))
     }
 
     /// `v.size()`, `t.join()`
@@ -356,7 +412,7 @@ impl Machine<'_> {
                 let length = self.length_of(&object, range)?;
                 Ok(HostValue::Int(i64::from(length == 0), Ty::S32))
             }
-            (HostValue::Buffer(_) | HostValue::Cells(..), "data" | "begin") => {
+            (HostValue::Buffer(_) | HostValue::Cells(..), "data" | "begin" | "get") => {
                 Ok(self.decayed(object))
             }
             (HostValue::Buffer(_), "end") => {

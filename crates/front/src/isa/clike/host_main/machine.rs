@@ -25,6 +25,10 @@ pub(super) enum Flow {
     Break,
     Continue,
     Return(HostValue),
+    /// The code goes on behind a label.
+    Goto(String),
+    /// A handler of an enclosing `try` goes on.
+    Throw,
     /// The program ends.
     Exit,
 }
@@ -46,6 +50,8 @@ pub(super) struct Machine<'a> {
     pub(super) threads: i64,
     pub(super) copied: i64,
     steps: usize,
+    /// How many `try` blocks enclose the code.
+    tries: usize,
     /// The code is a function that the runtime calls.
     pub(super) inside: bool,
     /// Whose lines are followed: 0 is `main`.
@@ -54,6 +60,8 @@ pub(super) struct Machine<'a> {
     pub(super) hint: Option<String>,
     /// Loops of which only some iterations are followed.
     pub(super) bounded: Vec<String>,
+    /// What is taken for granted, to be told.
+    pub(super) assumed: Vec<String>,
 }
 
 /// Statements and iterations that are followed.
@@ -81,10 +89,12 @@ impl<'a> Machine<'a> {
             threads: 0,
             copied: 0,
             steps: 0,
+            tries: 0,
             inside: false,
             thread: 0,
             hint: None,
             bounded: Vec::new(),
+            assumed: Vec::new(),
         }
     }
 
@@ -249,8 +259,9 @@ impl<'a> Machine<'a> {
 
     /// Makes a variable that begins with a value.
     fn new_variable(&mut self, declared: &HostDeclared, value: HostValue) -> Read<()> {
+        let addressed = self.code.addressed.contains(&declared.name);
         let is_memory = declared.of.is_number()
-            && self.code.addressed.contains(&declared.name)
+            && (addressed || (self.code.concurrent && self.is_outside_of_functions()))
             && declared.arrays.is_empty()
             && !declared.of.constant;
         if is_memory {
@@ -271,9 +282,17 @@ impl<'a> Machine<'a> {
         }
         let value = self.own_copy(value);
         let value = self.converted(value, &declared.of);
+        if let (true, HostValue::Record(record)) = (addressed && self.code.concurrent, &value) {
+            self.members_in_memory(&record.clone(), &declared.name)?;
+        }
         let cell = self.cell(value, declared.of.clone());
         self.bind(&declared.name, HostPlace::Cell(cell));
         Ok(())
+    }
+
+    /// Whether variables of the file are being made.
+    fn is_outside_of_functions(&self) -> bool {
+        matches!(self.frames.as_slice(), [scopes] if scopes.len() == 1)
     }
 
     pub(super) fn cell(&mut self, value: HostValue, of: HostType) -> usize {
@@ -307,14 +326,42 @@ impl<'a> Machine<'a> {
     pub(super) fn block(&mut self, all: &[HostStmt]) -> Read<Flow> {
         self.enter();
         let mut flow = Flow::Next;
-        for stmt in all {
+        let mut at = 0;
+        while let Some(stmt) = all.get(at) {
+            at += 1;
             flow = self.statement(stmt)?;
+            if let Flow::Goto(label) = &flow
+                && let Some(target) = all.iter().position(|stmt| is_label(stmt, label))
+            {
+                at = target;
+                flow = Flow::Next;
+            }
             if flow != Flow::Next {
                 break;
             }
         }
         self.leave(&flow)?;
         Ok(flow)
+    }
+
+    /// `try`
+    fn try_block(&mut self, body: &[HostStmt], handlers: &[(String, Vec<HostStmt>)]) -> Read<Flow> {
+        self.tries += 1;
+        let flow = self.block(body);
+        self.tries -= 1;
+        match (flow?, handlers.first()) {
+            (Flow::Throw, Some((name, handler))) => {
+                self.state.thrown = false;
+                self.enter();
+                let of = HostType::plain(HostBase::Auto);
+                let caught = self.cell(HostValue::Unknown, of);
+                self.bind(name, HostPlace::Cell(caught));
+                let flow = self.block(handler)?;
+                self.leave(&flow)?;
+                Ok(flow)
+            }
+            (flow, _) => Ok(flow),
+        }
     }
 
     fn enter(&mut self) {
@@ -409,13 +456,24 @@ impl<'a> Machine<'a> {
 
     pub(super) fn statement(&mut self, stmt: &HostStmt) -> Read<Flow> {
         let flow = self.statement_alone(stmt)?;
-        Ok(if self.state.ended { Flow::Exit } else { flow })
+        Ok(match (self.state.ended, self.state.thrown) {
+            (true, _) => Flow::Exit,
+            (false, true) => Flow::Throw,
+            (false, false) => flow,
+        })
     }
 
     fn statement_alone(&mut self, stmt: &HostStmt) -> Read<Flow> {
         self.step(&stmt.range)?;
         match &stmt.kind {
-            HostStmtKind::Empty | HostStmtKind::Case(_) => Ok(Flow::Next),
+            HostStmtKind::Empty | HostStmtKind::Case(_) | HostStmtKind::Label(_) => Ok(Flow::Next),
+            HostStmtKind::Try(body, handlers) => self.try_block(body, handlers),
+            HostStmtKind::Goto(label) => Ok(Flow::Goto(label.clone())),
+            // Without a handler, the program ends.
+            HostStmtKind::Throw => Ok(match self.tries {
+                0 => Flow::Exit,
+                _ => Flow::Throw,
+            }),
             HostStmtKind::Declare(all) => {
                 for declared in all {
                     self.declare(declared)?;
@@ -637,6 +695,10 @@ impl<'a> Machine<'a> {
             flow => Ok(flow),
         }
     }
+}
+
+fn is_label(stmt: &HostStmt, label: &str) -> bool {
+    matches!(&stmt.kind, HostStmtKind::Label(name) if name == label)
 }
 
 fn is_register(word: &str) -> bool {

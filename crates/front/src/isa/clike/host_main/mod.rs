@@ -19,6 +19,7 @@
 //! - Output is not computed.
 
 mod access;
+mod algorithms;
 mod atomics;
 mod choices;
 mod code;
@@ -32,6 +33,7 @@ mod library;
 mod machine;
 mod opencl;
 mod operators;
+mod outside;
 mod parser;
 mod records;
 mod runtime;

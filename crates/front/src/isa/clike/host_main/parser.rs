@@ -20,6 +20,9 @@ use program::Ty;
 /// The result of a reading, or the error that ended it.
 pub(super) type Read<T> = Result<T, Box<Diagnostic>>;
 
+/// An enumerator: its name, the expression that its value counts from, and the distance to it.
+pub(super) type Enumerator = (String, (Option<HostExpr>, i64));
+
 /// Reads the tokens of one item of a file.
 pub(super) struct HostParser<'a> {
     pub(super) text: &'a MappedText,
@@ -273,6 +276,37 @@ impl<'a> HostParser<'a> {
         Ok(HostRecord::new(name, members))
     }
 
+    /// `enum E { A, B = 4, C };`: its name, and each enumerator with the expression that its value
+    /// counts from.
+    pub(super) fn enumeration(&mut self) -> Read<(String, Vec<Enumerator>)> {
+        self.next();
+        let scoped = self.eat_word("class") || self.eat_word("struct");
+        let mut name = String::new();
+        if self.sign(0) != "{" && self.sign(0) != ":" {
+            name = self.name("the name of an enumeration")?.0;
+        }
+        if self.eat(":") {
+            self.type_name()?;
+        }
+        self.expect("{")?;
+        let (mut all, mut from, mut distance) = (Vec::new(), None, 0);
+        while !self.eat("}") {
+            let (own, _) = self.name("an enumerator")?;
+            if self.eat("=") {
+                (from, distance) = (Some(self.expression()?), 0);
+            }
+            if !scoped {
+                all.push((own.clone(), (from.clone(), distance)));
+            }
+            all.push((format!("{name}::{own}"), (from.clone(), distance)));
+            distance += 1;
+            if !self.eat(",") && self.sign(0) != "}" {
+                return self.unexpected("`}`");
+            }
+        }
+        Ok((name, all))
+    }
+
     /// A list of parameters in parentheses.
     pub(super) fn parameters(&mut self) -> Read<Vec<HostDeclared>> {
         self.expect("(")?;
@@ -346,6 +380,26 @@ impl<'a> HostParser<'a> {
                 self.expect(":")?;
                 HostStmtKind::Case(value)
             }
+            (_, "try") => self.try_block()?,
+            (_, "throw") => {
+                self.next();
+                if self.sign(0) != ";" {
+                    self.comma()?;
+                }
+                self.expect(";")?;
+                HostStmtKind::Throw
+            }
+            (_, "goto") => {
+                self.next();
+                let (label, _) = self.name("a label")?;
+                self.expect(";")?;
+                HostStmtKind::Goto(label)
+            }
+            (_, label) if !label.is_empty() && self.sign(1) == ":" => {
+                self.next();
+                self.next();
+                HostStmtKind::Label(label.to_owned())
+            }
             (_, "break") => self.word_alone(HostStmtKind::Break)?,
             (_, "continue") => self.word_alone(HostStmtKind::Continue)?,
             (_, "return") => {
@@ -372,6 +426,31 @@ impl<'a> HostParser<'a> {
                 kind
             }
         })
+    }
+
+    fn try_block(&mut self) -> Read<HostStmtKind> {
+        self.next();
+        let body = self.body()?;
+        let mut handlers = Vec::new();
+        while self.eat_word("catch") {
+            let (mut open, mut name) = (0, "");
+            while self.peek() != Tok::End {
+                if !self.word(0).is_empty() {
+                    name = self.word(0);
+                }
+                open += match self.sign(0) {
+                    "(" => 1,
+                    ")" => -1,
+                    _ => 0,
+                };
+                self.next();
+                if open == 0 {
+                    break;
+                }
+            }
+            handlers.push((name.to_owned(), self.body()?));
+        }
+        Ok(HostStmtKind::Try(body, handlers))
     }
 
     fn word_alone(&mut self, kind: HostStmtKind) -> Read<HostStmtKind> {
@@ -679,7 +758,7 @@ impl<'a> HostParser<'a> {
             _ if word.ends_with("::atomic") || word.ends_with("::atomic_ref") => {
                 self.atomic(range.start)?
             }
-            "vector" | "array" | "unique_ptr" => {
+            "vector" | "array" | "unique_ptr" | "make_unique" => {
                 self.expect("<")?;
                 let of = self.type_name()?;
                 let length = match self.eat(",") {
@@ -687,9 +766,14 @@ impl<'a> HostParser<'a> {
                     true => return self.unexpected("`>`"),
                     false => None,
                 };
+                let owns = matches!(bare, "unique_ptr" | "make_unique");
+                let of_array = owns && self.eat("[");
+                if of_array {
+                    self.expect("]")?;
+                }
                 self.expect(">")?;
                 match bare {
-                    "unique_ptr" => HostBase::Other(word.to_owned()),
+                    _ if owns && !of_array => HostBase::Other(word.to_owned()),
                     _ => HostBase::Vector(Box::new(of), length),
                 }
             }
@@ -778,7 +862,14 @@ impl<'a> HostParser<'a> {
     pub(super) fn is_cast(&self) -> bool {
         // `(float(i) + 1)` begins with a conversion, `(int (*)(int))f` is a cast.
         let converts = self.sign(2) == "(" && self.sign(3) != "*";
-        self.sign(0) == "(" && self.is_type_at(1) && !converts
+        let typed = self.is_type_at(1) && !converts;
+        self.sign(0) == "(" && (typed || self.is_pointer_cast())
+    }
+
+    /// `(T *)`, `(T **)`: no expression ends with `*`, whatever `T` is.
+    fn is_pointer_cast(&self) -> bool {
+        let stars = (2..5).take_while(|ahead| self.sign(*ahead) == "*").count();
+        !self.word(1).is_empty() && stars > 0 && self.sign(2 + stars) == ")"
     }
 
     /// Whether the next word is a type that is called like a function, as `dim3(2, 2)`.
@@ -792,7 +883,7 @@ impl<'a> HostParser<'a> {
         let typed = typed || known.is_some_and(HostType::is_record);
         let template = matches!(
             word,
-            "std::vector" | "std::array" | "std::thread" | "std::jthread"
+            "std::vector" | "std::array" | "std::thread" | "std::jthread" | "std::make_unique"
         ) || word.ends_with("::atomic_ref");
         let of_time = word.starts_with("std::chrono::") && self.sign(1) == "<";
         (typed && matches!(self.sign(1), "(" | "{")) || template || of_time

@@ -139,7 +139,7 @@ impl Machine<'_> {
                     let component = ["x", "y", "z"].iter().position(|c| *c == name);
                     return Ok(component.map(|component| HostPlace::Component(at, component)));
                 }
-                HostValue::Record(record) => return Ok(member_of(&record, name)),
+                HostValue::Record(record) => return Ok(self.member_of(&record, name)),
                 pointer @ (HostValue::Pointer(Pointer {
                     memory: Some(_), ..
                 })
@@ -152,17 +152,18 @@ impl Machine<'_> {
         };
         Ok(match place {
             HostPlace::Cell(at) => match &self.state.cells[at].value {
-                HostValue::Record(record) => member_of(record, name),
+                HostValue::Record(record) => self.member_of(record, name),
                 HostValue::Dim3(_) => {
                     let component = ["x", "y", "z"].iter().position(|c| *c == name);
                     component.map(|component| HostPlace::Component(at, component))
                 }
                 _ => None,
             },
-            HostPlace::Memory(memory, offset, _) => {
-                let object = &self.state.memory[memory];
+            HostPlace::Memory(memory, offset, element) => {
+                let (object, size) = (&self.state.memory[memory], element.bytes());
                 let inside = offset % object.element.bytes();
-                let of = object.record.clone().filter(|_| inside == 0);
+                let whole = object.record.clone();
+                let of = whole.and_then(|of| HostRecord::record_at(&of, inside, size));
                 of.and_then(|of| {
                     let member = &of.members[of.member(name)?];
                     let element = element_of(&member.declared.of.base);
@@ -173,21 +174,133 @@ impl Machine<'_> {
         })
     }
 
+    /// The structure at a place in memory; `None`: a number is there.
+    pub(super) fn record_in(
+        &self,
+        memory: usize,
+        offset: i64,
+        element: ElementType,
+    ) -> Option<Rc<HostRecord>> {
+        let object = &self.state.memory[memory];
+        let inside = offset.rem_euclid(object.element.bytes());
+        let of = HostRecord::record_at(object.record.as_ref()?, inside, element.bytes())?;
+        // A structure of one number is that number.
+        (of.cells.len() > 1 || of.cells[0].element != element).then_some(of)
+    }
+
+    /// Reads a structure in memory, number by number.
+    pub(super) fn load_record(
+        &mut self,
+        of: &Rc<HostRecord>,
+        [memory, offset]: [i64; 2],
+        range: &Range<usize>,
+    ) -> Read<HostValue> {
+        let memory = memory as usize;
+        let made = self.new_record(of)?;
+        let HostValue::Record(RecordValue { first, .. }) = &made else {
+            return Ok(made);
+        };
+        for (at, member) in of.members.iter().enumerate() {
+            let start = offset + member.offset;
+            let value = match (&member.declared.of.base, member.length) {
+                (HostBase::Record(inner), None) => {
+                    self.load_record(&inner.clone(), [memory as i64, start], range)?
+                }
+                (_, Some(_)) => {
+                    return self.wrong(
+                        range,
+                        "a copy of a structure with arrays is not followed",
+                        "expected numbers",
+                        "copy member after member",
+                    );
+                }
+                (base, None) => {
+                    let place = HostPlace::Memory(memory, start, element_of(base));
+                    self.load(&place, range)?
+                }
+            };
+            self.state.cells[first + at].value = value;
+        }
+        Ok(made)
+    }
+
+    /// Writes a structure to memory, number by number.
+    pub(super) fn store_record(
+        &mut self,
+        record: &RecordValue,
+        [memory, offset]: [i64; 2],
+        range: &Range<usize>,
+    ) -> Read<()> {
+        let mut values = Vec::new();
+        self.numbers_of(record, &mut values);
+        for (cell, value) in record.of.cells.iter().zip(values) {
+            let place = HostPlace::Memory(memory as usize, offset + cell.offset, cell.element);
+            self.store(&place, value, range)?;
+        }
+        Ok(())
+    }
+
     /// A value for another variable: a structure is copied.
     pub(super) fn own_copy(&mut self, value: HostValue) -> HostValue {
         let HostValue::Record(RecordValue { of, first }) = value else {
             return value;
         };
         let old: Vec<_> = self.state.cells[first..first + of.members.len()].to_vec();
-        let values: Vec<HostValue> = old
-            .iter()
-            .map(|variable| self.own_copy(variable.value.clone()))
+        let members: Vec<usize> = (first..first + of.members.len()).collect();
+        let values: Vec<HostValue> = members
+            .into_iter()
+            .map(|cell| match self.in_memory(cell) {
+                Some((place, range)) => self.load(&place, &range).unwrap_or(HostValue::Unknown),
+                None => self.own_copy(self.state.cells[cell].value.clone()),
+            })
             .collect();
         let first = self.state.cells.len();
         for (variable, value) in old.into_iter().zip(values) {
             self.cell(value, variable.of);
         }
         HostValue::Record(RecordValue { of, first })
+    }
+
+    fn member_of(&self, record: &RecordValue, name: &str) -> Option<HostPlace> {
+        let cell = record.first + record.of.member(name)?;
+        let memory = self.in_memory(cell).map(|(place, _)| place);
+        Some(memory.unwrap_or(HostPlace::Cell(cell)))
+    }
+
+    /// Lets the numbers of a structure be memory, which other threads of the host may access.
+    pub(super) fn members_in_memory(&mut self, record: &RecordValue, name: &str) -> Read<()> {
+        for (at, member) in record.of.members.iter().enumerate() {
+            let (declared, cell) = (&member.declared, record.first + at);
+            let name = format!("{name}_{}", declared.name);
+            if let HostValue::Record(inner) = self.state.cells[cell].value.clone() {
+                self.members_in_memory(&inner, &name)?;
+            }
+            if member.length.is_some() || !declared.of.is_number() {
+                continue;
+            }
+            let (range, element) = (declared.range.clone(), element_of(&declared.of.base));
+            let bytes = element.bytes();
+            let memory = self.allocate(&name, &range, element, bytes, AllocatedBy::Variable);
+            self.state.memory[memory].is_member = true;
+            let value = HostValue::Buffer(memory);
+            let value = std::mem::replace(&mut self.state.cells[cell].value, value);
+            if value != HostValue::Unset {
+                self.store(&HostPlace::Memory(memory, 0, element), value, &range)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of a number of a structure that is memory.
+    fn in_memory(&self, cell: usize) -> Option<(HostPlace, Range<usize>)> {
+        let variable = &self.state.cells[cell];
+        let HostValue::Buffer(memory) = variable.value else {
+            return None;
+        };
+        let object = &self.state.memory[memory];
+        let is_number = variable.of.is_number() && object.is_member;
+        let place = HostPlace::Memory(memory, 0, object.element);
+        is_number.then(|| (place, object.range.clone()))
     }
 
     /// The memory from which the threads of a launch copy a structure that is handed by value.
@@ -239,9 +352,4 @@ impl Machine<'_> {
             }
         }
     }
-}
-
-fn member_of(record: &RecordValue, name: &str) -> Option<HostPlace> {
-    let at = record.of.member(name)?;
-    Some(HostPlace::Cell(record.first + at))
 }

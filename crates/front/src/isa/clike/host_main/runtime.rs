@@ -15,7 +15,7 @@ use super::values::{
 use program::{Dialect, Ty};
 
 /// Calls without an effect that a model could see.
-const SILENT: [&str; 32] = [
+const SILENT: [&str; 31] = [
     "cudaGetLastError",
     "cudaPeekAtLastError",
     "cudaSetDeviceFlags",
@@ -29,7 +29,6 @@ const SILENT: [&str; 32] = [
     "cudaProfilerStop",
     "cudaDeviceReset",
     "cudaGetDeviceProperties",
-    "cudaDeviceGetAttribute",
     "cudaDeviceGetStreamPriorityRange",
     "cudaMemGetInfo",
     "cudaDriverGetVersion",
@@ -106,6 +105,9 @@ impl Machine<'_> {
         }
         if name == "cudaCreateTextureObject" {
             return self.answer(&call, HostValue::Int(1, Ty::U64));
+        }
+        if name.starts_with("cudaOccupancy") {
+            return self.occupancy(&call);
         }
         if name.starts_with("cudaMalloc") || name == "cudaHostAlloc" {
             return self.allocation(&call);
@@ -484,8 +486,9 @@ impl Machine<'_> {
     fn other_call(&mut self, call: &RuntimeCallSite<'_>) -> Read<HostValue> {
         match call.name {
             "cudaDeviceSynchronize" => self.wait_for_device(call),
-            "cudaSetDevice" => match self.number_at(call, 0)? {
-                0 => Ok(SUCCESS),
+            "cudaSetDevice" => match self.operand(call, 0)? {
+                HostValue::Int(0, _) => Ok(SUCCESS),
+                HostValue::Unknown => Ok(self.first_device()),
                 _ => self.wrong(
                     call.range,
                     "programs with several devices are not followed",
@@ -497,6 +500,7 @@ impl Machine<'_> {
                 let value = HostValue::Int(i64::from(call.name == "cudaGetDeviceCount"), Ty::S32);
                 self.answer(call, value)
             }
+            "cudaDeviceGetAttribute" => self.device_attribute(call),
             "cudaHostRegister" => self.register_memory(call),
             "cudaHostUnregister" => Ok(SUCCESS),
             "cudaHostGetDevicePointer" | "cudaGetSymbolAddress" => {
@@ -573,6 +577,7 @@ impl Machine<'_> {
             let value = self.value(tree)?;
             arguments.push(self.handed(value, &tree.range)?);
         }
+        self.default_arguments(kernel, &mut arguments, range)?;
         let call = RuntimeCallSite {
             name: &name,
             arguments: &[],
@@ -595,6 +600,23 @@ impl Machine<'_> {
         };
         self.start_kernel(of, &sizes, &stream)?;
         Ok(HostValue::Unset)
+    }
+
+    /// Adds the default arguments of a kernel that a launch leaves out.
+    fn default_arguments(
+        &mut self,
+        kernel: usize,
+        arguments: &mut Vec<HostValue>,
+        range: &Range<usize>,
+    ) -> Read<()> {
+        let params = self.code.kernel_parameters(kernel).unwrap_or_default();
+        for param in params.iter().skip(arguments.len()) {
+            let Some(tree) = &param.value else { break };
+            let value = self.value(tree)?;
+            let value = self.converted(value, &param.of);
+            arguments.push(self.handed(value, range)?);
+        }
+        Ok(())
     }
 
     /// The name of a kernel with these arguments in the program that remains.

@@ -160,7 +160,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn shared_variable<T>(&mut self, range: &Range<usize>) -> Read<T> {
+    pub(super) fn shared_variable<T>(&mut self, range: &Range<usize>) -> Read<T> {
         self.wrong(
             range,
             "threads share a variable that one of them changes",

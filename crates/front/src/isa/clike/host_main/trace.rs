@@ -189,6 +189,7 @@ impl HostCode<'_> {
                     format!("the condition in line {line} {word}")
                 })
                 .chain(machine.bounded.clone())
+                .chain(machine.assumed.clone())
                 .collect(),
         })
     }

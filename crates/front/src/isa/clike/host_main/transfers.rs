@@ -14,7 +14,7 @@ use super::library::{memory_of, repeated};
 use super::machine::{Flow, Machine};
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS, kind_word};
-use super::values::{AllocatedBy, HostValue, LineEffect, Pointer};
+use super::values::{AllocatedBy, HostValue, HostVariable, LineEffect, Pointer};
 
 /// Bytes that a call copies: where they go, and where they are, each with its memory.
 struct CopyPart {
@@ -436,15 +436,17 @@ impl Machine<'_> {
         let lines = std::mem::take(&mut self.state.lines);
         let shadows: Vec<_> = self.state.memory.iter().map(|m| m.shadow.clone()).collect();
         let inside = std::mem::replace(&mut self.inside, true);
+        let cells: Vec<HostValue> = self.state.cells.iter().map(|c| c.value.clone()).collect();
         let frames = self.frames.len();
-        for object in &mut self.state.memory {
-            object.shadow.fill(None);
-        }
         self.state.begun = true;
         let flow = self.function(&function, vec![data], None);
         self.unless_late(flow, Flow::Exit)?;
         self.frames.truncate(frames);
         self.inside = inside;
+        let changed = |(old, new): (&HostValue, &HostVariable)| *old != new.value;
+        if cells.iter().zip(&self.state.cells).any(changed) {
+            return self.shared_variable(&function.range);
+        }
         let own = std::mem::replace(&mut self.state.lines, lines);
         // The values that the function writes are unknown from here on.
         let memory = self.state.memory.iter_mut().zip(shadows).enumerate();

@@ -168,6 +168,12 @@ pub(super) enum HostStmtKind {
     /// `case n:`; `default:` has no value.
     Case(Option<HostExpr>),
     Block(Vec<HostStmt>),
+    /// `try { … } catch (T e) { … }`: the handlers in order, with the names of what they catch.
+    Try(Vec<HostStmt>, Vec<(String, Vec<HostStmt>)>),
+    Throw,
+    /// `name:`
+    Label(String),
+    Goto(String),
     Break,
     Continue,
     Return(Option<HostExpr>),
@@ -339,6 +345,42 @@ impl HostRecord {
         true
     }
 
+    /// That of its members; vectors of two and four numbers are aligned to their size, up to 16
+    /// bytes (CUDA C++ Programming Guide, Built-in Vector Types).
+    fn alignment(&self) -> i64 {
+        let members = &self.members;
+        let is_vector = !members.is_empty()
+            && members
+                .iter()
+                .zip(["x", "y", "z", "w"])
+                .all(|(m, name)| m.declared.name == name)
+            && self.name.ends_with(['2', '4']);
+        let inner = members.iter().map(|m| sizes(&m.declared.of).1);
+        match is_vector {
+            true => self.size.min(16),
+            false => inner.max().unwrap_or(1),
+        }
+    }
+
+    /// The structure that begins at an offset inside of it and has that size.
+    pub(super) fn record_at(of: &Rc<HostRecord>, inside: i64, size: i64) -> Option<Rc<HostRecord>> {
+        if inside == 0 && size == of.size {
+            return Some(of.clone());
+        }
+        of.members.iter().find_map(|member| {
+            let HostBase::Record(inner) = &member.declared.of.base else {
+                return None;
+            };
+            let from = inside - member.offset;
+            let is_in = member.declared.of.pointers == 0
+                && (0..inner.size * member.length.unwrap_or(1)).contains(&from);
+            match is_in {
+                true => HostRecord::record_at(inner, from % inner.size, size),
+                false => None,
+            }
+        })
+    }
+
     /// The number of a member.
     pub(super) fn member(&self, name: &str) -> Option<usize> {
         self.members.iter().position(|m| m.declared.name == name)
@@ -349,10 +391,7 @@ impl HostRecord {
 fn sizes(of: &HostType) -> (i64, i64) {
     match &of.base {
         _ if of.pointers > 0 => (8, 8),
-        HostBase::Record(record) => {
-            let inner = record.members.iter().map(|m| sizes(&m.declared.of).1);
-            (record.size, inner.max().unwrap_or(1))
-        }
+        HostBase::Record(record) => (record.size, record.alignment()),
         HostBase::Dim3 => (12, 4),
         HostBase::Int(_) | HostBase::Bool | HostBase::Float(_) | HostBase::Atomic(..) => {
             let bytes = element_of(&of.base).bytes();

@@ -203,6 +203,8 @@ pub(super) struct MemoryObject {
     pub(super) open: bool,
     /// The state space, if it is not that of the allocation.
     pub(super) space: Option<&'static str>,
+    /// Whether it is one number of a structure in variables.
+    pub(super) is_member: bool,
     /// Whether it is a variable of the device that the file declares.
     pub(super) symbol: bool,
 }
@@ -231,6 +233,18 @@ impl MemoryObject {
             Some(record) => {
                 let cell = record.cells.iter().position(|cell| cell.offset == inside)?;
                 Some((first + cell, record.cells[cell].element))
+            }
+        }
+    }
+
+    /// The offset of a number, and its type.
+    pub(super) fn cell_place(&self, cell: usize) -> (i64, ElementType) {
+        match &self.record {
+            None => (cell as i64 * self.element.bytes(), self.element),
+            Some(record) => {
+                let (at, inside) = (cell / record.cells.len(), cell % record.cells.len());
+                let inside = &record.cells[inside];
+                (at as i64 * record.size + inside.offset, inside.element)
             }
         }
     }
@@ -404,6 +418,8 @@ pub(super) struct ProgramState {
     pub(super) begun: bool,
     /// Whether `exit` was called in a function.
     pub(super) ended: bool,
+    /// Whether a function threw something that it did not catch.
+    pub(super) thrown: bool,
 }
 
 /// An object with a count of references.
