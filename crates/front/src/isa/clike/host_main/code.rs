@@ -7,7 +7,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::parser::{HostParser, Read};
-use super::tree::{HostBase, HostDeclared, HostExpr, HostFunction, HostType};
+use super::tree::{
+    HostBase, HostDeclared, HostExpr, HostFunction, HostMethod, HostRecord, HostType,
+    TemplateParameter,
+};
 use crate::isa::clike::SourceUnit;
 use crate::isa::clike::items::Item;
 use crate::isa::clike::text_words::words;
@@ -20,6 +23,9 @@ pub struct HostCode<'a> {
     pub(super) file: &'a Arc<SourceFile>,
     items: &'a [Item],
     types: HashMap<String, Option<HostType>>,
+    /// The templates of classes, with the place behind their heads.
+    class_templates: HashMap<String, (Vec<TemplateParameter>, Range<usize>)>,
+    instances: RefCell<HashMap<String, Rc<HostRecord>>>,
     /// Enumerators: the expression that the value counts from, and the distance to it.
     enumerators: HashMap<String, (Option<HostExpr>, i64)>,
     functions: RefCell<HashMap<String, Rc<HostFunction>>>,
@@ -96,6 +102,8 @@ impl<'a> HostCode<'a> {
             file,
             items,
             types: HashMap::new(),
+            class_templates: HashMap::new(),
+            instances: RefCell::default(),
             enumerators: HashMap::new(),
             functions: RefCell::default(),
             kernels: items
@@ -161,6 +169,20 @@ impl<'a> HostCode<'a> {
                 self.types.insert(word(1).to_owned(), of);
                 return;
             }
+            "template" => {
+                if let Ok(mut parser) = self.parser(item.range.clone())
+                    && let Ok(params) = parser.template_head()
+                    && matches!(parser.word(0), "class" | "struct")
+                {
+                    let (name, rest) = (parser.word(1).to_owned(), parser.rest(&item.range));
+                    drop(parser);
+                    let of = HostType::plain(HostBase::Template);
+                    // A specialisation would need the arguments to choose.
+                    let known = self.class_templates.insert(name.clone(), (params, rest));
+                    self.types.insert(name, known.is_none().then_some(of));
+                }
+                return;
+            }
             "enum" => {
                 if let Ok(mut parser) = self.parser(item.range.clone())
                     && let Ok((name, all)) = parser.enumeration()
@@ -186,8 +208,112 @@ impl<'a> HostCode<'a> {
     fn record(&self, item: &Item) -> Option<HostType> {
         let mut parser =
             HostParser::new(self.text, item.range.clone(), self.file, &self.types).ok()?;
-        let record = parser.record().ok()??;
+        let record = match parser.record() {
+            Ok(Some(record)) => record,
+            _ => {
+                let mut parser = self.parser(item.range.clone()).ok()?;
+                parser.class().ok()??
+            }
+        };
         Some(HostType::plain(HostBase::Record(Rc::new(record))))
+    }
+
+    /// The parameters of a class template.
+    pub(super) fn class_template(&self, name: &str) -> Option<&Vec<TemplateParameter>> {
+        self.class_templates.get(name).map(|template| &template.0)
+    }
+
+    /// The types of the file with those of a template.
+    fn types_with(&self, own: &[(String, HostType)]) -> HashMap<String, Option<HostType>> {
+        let mut types = self.types.clone();
+        types.extend(
+            own.iter()
+                .map(|(name, of)| (name.clone(), Some(of.clone()))),
+        );
+        types
+    }
+
+    /// An instance of a class template; `None`: the class is not read.
+    pub(super) fn class_instance(
+        &self,
+        name: &str,
+        types: Vec<(String, HostType)>,
+        constants: Vec<(String, i64)>,
+    ) -> Option<Rc<HostRecord>> {
+        let key = format!("{name} {types:?} {constants:?}");
+        if let Some(known) = self.instances.borrow().get(&key) {
+            return Some(known.clone());
+        }
+        let (_, range) = self.class_templates.get(name)?;
+        let in_sight = self.types_with(&types);
+        let mut parser = HostParser::new(self.text, range.clone(), self.file, &in_sight).ok()?;
+        let record = parser.class().ok()??;
+        let record = Rc::new(HostRecord {
+            types,
+            constants,
+            ..record
+        });
+        self.instances.borrow_mut().insert(key, record.clone());
+        Some(record)
+    }
+
+    /// The function that a method of a class is.
+    pub(super) fn method(&self, of: &HostRecord, method: &HostMethod) -> Read<Rc<HostFunction>> {
+        let key = format!(
+            "{}::{} {:?} {:?}",
+            of.name, method.name, method.range, of.types
+        );
+        if let Some(known) = self.functions.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let types = self.types_with(&of.types);
+        let range = method.range.clone();
+        let mut parser = HostParser::new(self.text, range, self.file, &types)?;
+        let function = Rc::new(parser.method_function(&method.name)?);
+        self.functions.borrow_mut().insert(key, function.clone());
+        Ok(function)
+    }
+
+    /// The item of a function template.
+    fn template_item(&self, name: &str) -> Option<&Item> {
+        let item = self.items.iter().find(|item| is_function(item, name))?;
+        let source = &self.text.as_str()[item.range.clone()];
+        source.starts_with("template").then_some(item)
+    }
+
+    /// The parameters of a function template, and those of its functions.
+    pub(super) fn function_template(
+        &self,
+        name: &str,
+    ) -> Option<Read<(Vec<TemplateParameter>, Vec<HostDeclared>)>> {
+        let item = self.template_item(name)?;
+        let read = || {
+            let mut parser = self.parser(item.range.clone())?;
+            Ok((parser.template_head()?, parser.signature()?))
+        };
+        Some(read())
+    }
+
+    /// An instance of a function template.
+    pub(super) fn function_instance(
+        &self,
+        name: &str,
+        types: Vec<(String, HostType)>,
+        constants: &[(String, i64)],
+    ) -> Read<Rc<HostFunction>> {
+        let key = format!("{name} {types:?} {constants:?}");
+        if let Some(known) = self.functions.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let range = self
+            .template_item(name)
+            .map_or(0..0, |item| item.range.clone());
+        let in_sight = self.types_with(&types);
+        let mut parser = HostParser::new(self.text, range, self.file, &in_sight)?;
+        parser.template_head()?;
+        let function = Rc::new(parser.function_behind_template()?);
+        self.functions.borrow_mut().insert(key, function.clone());
+        Ok(function)
     }
 
     pub(super) fn parser(&self, range: Range<usize>) -> Read<HostParser<'_>> {

@@ -99,6 +99,8 @@ impl Machine<'_> {
                 Ok(if *prefix { new } else { old })
             }
             HostExprKind::Call(callee, arguments) => self.call(callee, arguments, range),
+            HostExprKind::Instance(name, _) => self.name(name, range),
+            HostExprKind::Initialize(member, all) => self.initialize(member, all, range),
             HostExprKind::Launch(launch) => self.launch(launch, range),
             HostExprKind::Index(of, _) => {
                 if self.is_argv(of) {
@@ -116,7 +118,10 @@ impl Machine<'_> {
                 let value = self.value(value)?;
                 Ok(self.cast(value, of))
             }
-            HostExprKind::SizeOfType(of) => Ok(HostValue::Int(size_of(of), Ty::U64)),
+            HostExprKind::SizeOfType(of) => {
+                let of = self.resolved(of, range)?;
+                Ok(HostValue::Int(size_of(&of), Ty::U64))
+            }
             HostExprKind::SizeOf(of) => self.size_of_value(of),
             HostExprKind::New(of, length) => self.new_memory(of, length.as_deref(), range),
             HostExprKind::Place(at, of, arguments) => self.placed(at, of, arguments, range),
@@ -466,12 +471,25 @@ impl Machine<'_> {
         range: &Range<usize>,
     ) -> Read<HostValue> {
         let name = match &callee.kind {
-            HostExprKind::Name(name) => name.clone(),
+            HostExprKind::Name(name) | HostExprKind::Instance(name, _) => name.clone(),
             HostExprKind::Member(of, method) => return self.method(of, method, arguments, range),
             _ => String::new(),
         };
         let own = self.find(&name);
         if own.is_none() && !name.is_empty() {
+            if let Some(object) = self.this_object() {
+                let this = HostValue::Record(object);
+                if let Some(value) = self.object_method(&this, &name, arguments, range)? {
+                    return Ok(value);
+                }
+            }
+            if self.code.function_template(&name).is_some() {
+                let given = match &callee.kind {
+                    HostExprKind::Instance(_, given) => given.clone(),
+                    _ => Rc::from([]),
+                };
+                return self.call_template(&name, &given, arguments, range);
+            }
             if let Some(function) = self.code.function(&name).transpose()? {
                 let values = self.arguments(&function.params, arguments)?;
                 return self.called(&function, values, None);
@@ -533,7 +551,11 @@ impl Machine<'_> {
     }
 
     /// The arguments of a call: places for references, else values.
-    fn arguments(&mut self, params: &[HostDeclared], all: &[HostExpr]) -> Read<Vec<HostValue>> {
+    pub(super) fn arguments(
+        &mut self,
+        params: &[HostDeclared],
+        all: &[HostExpr],
+    ) -> Read<Vec<HostValue>> {
         let mut values = Vec::new();
         for (i, tree) in all.iter().enumerate() {
             let reference = params.get(i).is_some_and(|p| p.of.reference);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::parser::{HostParser, Read};
-use super::tree::{HostExpr, HostExprKind, HostFunction, HostLaunch};
+use super::tree::{HostExpr, HostExprKind, HostFunction, HostLaunch, TemplateArgument};
 use crate::isa::clike::lex::Tok;
 use crate::isa::clike::signs::{self, ADDITIVE, ASSIGNMENTS};
 
@@ -298,10 +298,10 @@ impl HostParser<'_> {
             let (name, kernel) = self.name("an expression")?;
             match self.instance_of_launch() {
                 Some(instance) => self.launch(kernel, Some(instance))?,
-                None => {
-                    self.skip_instance_of_call();
-                    HostExprKind::Name(name)
-                }
+                None => match self.instance_of_call() {
+                    Some(given) => HostExprKind::Instance(name, given),
+                    None => HostExprKind::Name(name),
+                },
             }
         };
         let range = start..self.end();
@@ -323,20 +323,27 @@ impl HostParser<'_> {
         None
     }
 
-    /// Skips `<float>` in `cudaCreateChannelDesc<float>()`.
-    fn skip_instance_of_call(&mut self) {
+    /// `<float>` in `cudaCreateChannelDesc<float>()`.
+    fn instance_of_call(&mut self) -> Option<Rc<[TemplateArgument]>> {
         if self.sign(0) != "<" {
-            return;
+            return None;
         }
         let (at, tokens) = self.save();
         self.next();
         let number = matches!(self.peek(), Tok::Int(..)) && matches!(self.sign(1), ">" | ",");
-        let typed = number || self.is_type();
+        let name = self.peek() == Tok::Name && matches!(self.sign(1), ">" | "*");
+        let typed = number || name || self.is_type();
         self.restore(at, tokens);
         let (at, tokens) = self.save();
-        if !typed || self.template_arguments().is_err() || self.sign(0) != "(" {
+        let given = match typed {
+            true => self.template_values().ok(),
+            false => None,
+        };
+        if given.is_none() || self.sign(0) != "(" {
             self.restore(at, tokens);
+            return None;
         }
+        given
     }
 
     /// `[&](int n) { … }`

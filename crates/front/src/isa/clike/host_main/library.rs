@@ -277,7 +277,12 @@ impl Machine<'_> {
         name: &str,
         range: &Range<usize>,
     ) -> Read<HostValue> {
+        let of = &self.resolved(of, range)?;
         match &of.base {
+            HostBase::Record(record) if !record.methods.is_empty() => {
+                let record = record.clone();
+                self.new_object(&record, arguments, range)
+            }
             HostBase::Thread(_) => self.start_thread(arguments, name, range),
             HostBase::Atomic(..) => self.atomic_reference(of, arguments, range),
             HostBase::Record(_) => self.record_of(of, arguments, range),
@@ -385,6 +390,9 @@ impl Machine<'_> {
             return self.atomic_method(&object, method, arguments, range);
         }
         let object = self.value(of)?;
+        if let Some(value) = self.object_method(&object, method, arguments, range)? {
+            return Ok(value);
+        }
         if let HostValue::Atomic(object) = &object {
             return self.atomic_method(object, method, arguments, range);
         }

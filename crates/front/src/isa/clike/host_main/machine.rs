@@ -378,6 +378,7 @@ impl<'a> Machine<'a> {
             .and_then(Vec::pop)
             .unwrap_or_default();
         self.join_at_end(&scope)?;
+        self.end_objects(&scope, flow)?;
         let mut ended: Vec<usize> = scope
             .values()
             .filter_map(|place| match place {
@@ -542,6 +543,17 @@ impl<'a> Machine<'a> {
     pub(super) fn declare(&mut self, declared: &HostDeclared) -> Read<()> {
         if !declared.arrays.is_empty() {
             return self.declare_array(declared);
+        }
+        if matches!(declared.of.base, HostBase::Instance(..)) {
+            let of = self.resolved(&declared.of, &declared.range)?;
+            let declared = HostDeclared {
+                of,
+                ..declared.clone()
+            };
+            return self.declare(&declared);
+        }
+        if self.declare_object(declared)? {
+            return Ok(());
         }
         let of = &declared.of;
         if matches!(of.base, HostBase::Atomic(_, false, _)) && of.pointers == 0 && !of.reference {

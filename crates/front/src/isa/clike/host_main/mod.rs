@@ -22,6 +22,8 @@ mod access;
 mod algorithms;
 mod atomics;
 mod choices;
+mod class_parser;
+mod classes;
 mod code;
 mod constants;
 mod evaluate;

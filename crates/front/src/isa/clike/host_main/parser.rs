@@ -222,15 +222,27 @@ impl<'a> HostParser<'a> {
 
     /// A function: its type, name, parameters and body.
     pub(super) fn function(&mut self) -> Read<HostFunction> {
-        let start = self.token(0).range.start;
         if self.word(0) == "template" {
             let range = self.next();
             return self.error(
                 range,
-                "templates of host functions are not followed",
-                "expected a function without template parameters",
+                "templates of host functions have no value here",
+                "expected a call of the template",
             );
         }
+        self.function_behind_template()
+    }
+
+    /// The parameters of a function, without its body.
+    pub(super) fn signature(&mut self) -> Read<Vec<HostDeclared>> {
+        self.type_name()?;
+        self.name("the name of a function")?;
+        self.parameters()
+    }
+
+    /// A function without the head of its template.
+    pub(super) fn function_behind_template(&mut self) -> Read<HostFunction> {
+        let start = self.token(0).range.start;
         self.type_name()?;
         let (name, _) = self.name("the name of a function")?;
         let params = self.parameters()?;
@@ -723,6 +735,12 @@ impl<'a> HostParser<'a> {
         };
         let mut of = match base {
             HostBase::Other(name) => match self.types.get(&name) {
+                Some(Some(HostType {
+                    base: HostBase::Template,
+                    ..
+                })) if self.sign(0) == "<" => {
+                    HostType::plain(HostBase::Instance(name, self.template_values()?))
+                }
                 Some(Some(known)) => known.clone(),
                 _ => HostType::plain(HostBase::Other(name)),
             },
@@ -881,12 +899,14 @@ impl<'a> HostParser<'a> {
             || type_named(bare).is_some();
         let known = self.types.get(word).and_then(Option::as_ref);
         let typed = typed || known.is_some_and(HostType::is_record);
+        let is_class = |of: &HostType| matches!(of.base, HostBase::Template);
+        let instance = known.is_some_and(is_class) && self.sign(1) == "<";
         let template = matches!(
             word,
             "std::vector" | "std::array" | "std::thread" | "std::jthread" | "std::make_unique"
         ) || word.ends_with("::atomic_ref");
         let of_time = word.starts_with("std::chrono::") && self.sign(1) == "<";
-        (typed && matches!(self.sign(1), "(" | "{")) || template || of_time
+        (typed && matches!(self.sign(1), "(" | "{")) || template || instance || of_time
     }
 }
 

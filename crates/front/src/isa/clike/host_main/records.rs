@@ -261,7 +261,7 @@ impl Machine<'_> {
         HostValue::Record(RecordValue { of, first })
     }
 
-    fn member_of(&self, record: &RecordValue, name: &str) -> Option<HostPlace> {
+    pub(super) fn member_of(&self, record: &RecordValue, name: &str) -> Option<HostPlace> {
         let cell = record.first + record.of.member(name)?;
         let memory = self.in_memory(cell).map(|(place, _)| place);
         Some(memory.unwrap_or(HostPlace::Cell(cell)))

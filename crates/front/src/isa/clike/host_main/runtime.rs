@@ -141,6 +141,7 @@ impl Machine<'_> {
                 true => self.symbol(argument)?,
                 false => self.value(argument)?,
             };
+            let value = self.converted_object(value, &argument.range)?;
             values.push(self.decayed(value));
         }
         Ok(values)
@@ -569,12 +570,16 @@ impl Machine<'_> {
             None => 0,
         };
         let stream = match launch.configuration.get(3) {
-            Some(tree) => self.value(tree)?,
+            Some(tree) => {
+                let value = self.value(tree)?;
+                self.converted_object(value, &tree.range)?
+            }
             None => HostValue::Stream(StreamValue::Default),
         };
         let mut arguments = Vec::new();
         for tree in &launch.arguments {
             let value = self.value(tree)?;
+            let value = self.converted_object(value, &tree.range)?;
             arguments.push(self.handed(value, &tree.range)?);
         }
         self.default_arguments(kernel, &mut arguments, range)?;

@@ -58,6 +58,10 @@ pub(super) enum HostExprKind {
     Construct(HostType, Vec<HostExpr>),
     /// `{1, 2}`
     Braces(Vec<HostExpr>),
+    /// The name of a function with the arguments of its template.
+    Instance(String, Rc<[TemplateArgument]>),
+    /// `member(values)` of a constructor.
+    Initialize(String, Vec<HostExpr>),
     /// A lambda, and whether it captures values.
     Lambda(Rc<HostFunction>, bool),
 }
@@ -116,8 +120,36 @@ pub(super) enum HostBase {
     Vector(Box<HostType>, Option<Box<HostExpr>>),
     /// `std::thread`; `std::jthread`, which joins at its end.
     Thread(bool),
+    /// A class template of the file.
+    Template,
+    /// A class template with its arguments.
+    Instance(String, Rc<[TemplateArgument]>),
     /// Any other type.
     Other(String),
+}
+
+/// A parameter of a template.
+#[derive(Clone, Debug)]
+pub(super) struct TemplateParameter {
+    pub(super) name: String,
+    pub(super) is_type: bool,
+}
+
+/// An argument of a template.
+#[derive(Clone, Debug)]
+pub(super) enum TemplateArgument {
+    Type(HostType),
+    Value(HostExpr),
+}
+
+/// A function of a class, which is parsed where it is called.
+#[derive(Debug)]
+pub(super) struct HostMethod {
+    /// The name of the class for a constructor, `~` for the destructor, `operator` for a
+    /// conversion.
+    pub(super) name: String,
+    /// From its parameters to the end of its body.
+    pub(super) range: Range<usize>,
 }
 
 /// A declared name.
@@ -256,6 +288,12 @@ pub(super) struct HostRecord {
     pub(super) cells: Vec<RecordCell>,
     /// In bytes.
     pub(super) size: i64,
+    /// The functions of a class.
+    pub(super) methods: Vec<HostMethod>,
+    /// The types that the arguments of its template are.
+    pub(super) types: Vec<(String, HostType)>,
+    /// The numbers that the arguments of its template are.
+    pub(super) constants: Vec<(String, i64)>,
 }
 
 /// A member of a structure.
@@ -284,6 +322,9 @@ impl HostRecord {
             members: Vec::new(),
             cells: Vec::new(),
             size: 0,
+            methods: Vec::new(),
+            types: Vec::new(),
+            constants: Vec::new(),
         };
         let (mut aligned, mut plain) = (1, true);
         for declared in declared {
@@ -312,6 +353,11 @@ impl HostRecord {
             record.cells.clear();
         }
         Some(record)
+    }
+
+    /// The same with the functions of a class.
+    pub(super) fn with_methods(self, methods: Vec<HostMethod>) -> HostRecord {
+        HostRecord { methods, ..self }
     }
 
     /// Adds the numbers of a member; whether it has nothing else.
