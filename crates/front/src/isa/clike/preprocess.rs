@@ -1288,7 +1288,7 @@ mod tests {
             ("#if defined(3)\n#endif", "`defined` takes a name"),
             ("#if 1 / 0\n#endif", "division by zero"),
             ("#pragma omp parallel", "this pragma"),
-            ("#define F(a) #a\n", "`#` in macros"),
+            ("#define F(a) #b\n", "`#` in front of anything"),
             ("#define N 1\n#define N 2", "two definitions"),
             ("#define F(a, b) a\nF(1);", "takes 2 arguments"),
             ("#define F(a) a\nF(1;", "no end"),
