@@ -31,6 +31,9 @@ const MOST_THREADS: u64 = 256;
 /// More threads of a whole program than these are not decided one by one.
 const MOST_PROGRAM_THREADS: i64 = 512;
 
+/// Threads of a program above which smaller constants come first.
+const MANY_PROGRAM_THREADS: i64 = 96;
+
 /// The largest number of buffers that steer the program.
 const MOST_STEERING: usize = 32;
 
@@ -176,8 +179,16 @@ fn programs(
     let too_large = followed
         .as_ref()
         .is_err_and(|wrong| wrong.id == "too-large");
-    let smaller = [Constants::smaller(&file.text), Constants::least(&file.text)];
-    for smaller in smaller.into_iter().flatten().filter(|_| too_large) {
+    // Arguments and constants that are given keep their values.
+    let chosen = options.arguments.is_empty() && options.constants.is_empty();
+    let heavy = followed
+        .as_ref()
+        .is_ok_and(|ways| ways.iter().any(is_heavy));
+    let candidates = match too_large || (chosen && heavy) {
+        true => Constants::candidates(&file.text),
+        false => Vec::new(),
+    };
+    for smaller in candidates {
         let text = with_constants(&file, options);
         let mut own = Sink::new(&file);
         let language = language(dialect);
@@ -195,6 +206,7 @@ fn programs(
         }
         // With smaller constants, the program gets as far as a construct that is not followed.
         if let Some(Err(wrong)) = ways
+            && too_large
             && ["not-followed", "host-syntax", "wrong-memory"].contains(&wrong.id)
         {
             others.push(*wrong);
@@ -209,6 +221,11 @@ fn programs(
             !open
         }
     }
+}
+
+/// Whether the exact engines take long for a program.
+fn is_heavy(way: &ProgramTrace) -> bool {
+    way.launched > MANY_PROGRAM_THREADS || way.copied > 2 * MANY_PROGRAM_THREADS
 }
 
 /// Refuses programs of too many threads.

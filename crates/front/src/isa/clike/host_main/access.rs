@@ -207,7 +207,11 @@ impl Machine<'_> {
             HostExprKind::Name(name) => self.find(name),
             HostExprKind::Index(of, at) => {
                 let of = self.value(of)?;
-                let at = self.number(at)?;
+                let index = self.value(at)?;
+                if let Some(place) = self.some_element(&of, &index) {
+                    return Ok(Some(place));
+                }
+                let at = self.known(&index, &at.range)?;
                 Some(self.element(&of, at, &tree.range)?)
             }
             HostExprKind::Unary("*", of) => {
@@ -217,6 +221,32 @@ impl Machine<'_> {
             HostExprKind::Member(of, name) => self.member_place(of, name)?,
             _ => None,
         })
+    }
+
+    /// An element whose number is not known, of memory that only this thread uses and that has no
+    /// known values behind this; `None`: the memory is another one.
+    fn some_element(&mut self, of: &HostValue, at: &HostValue) -> Option<HostPlace> {
+        if !matches!(at, HostValue::Unknown | HostValue::Register(..)) {
+            return None;
+        }
+        let HostValue::Pointer(Pointer {
+            memory: Some(memory),
+            ..
+        }) = self.decayed(of.clone())
+        else {
+            return None;
+        };
+        // The program that remains has no such write.
+        let begun = self.state.begun;
+        let object = &mut self.state.memory[memory];
+        if begun || object.escapes || !object.allocation.is_pageable() || object.record.is_some() {
+            return None;
+        }
+        object.shadow.fill(None);
+        object.initial.fill(None);
+        object.open = true;
+        let of = HostType::plain(HostBase::Auto);
+        Some(HostPlace::Cell(self.cell(HostValue::Unknown, of)))
     }
 
     pub(super) fn place(&mut self, tree: &HostExpr) -> Read<HostPlace> {

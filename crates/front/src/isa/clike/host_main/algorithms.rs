@@ -1,8 +1,8 @@
 //! Calls of `<algorithm>` and `<numeric>` in host code: the elements that they read and write.
 //!
 //! # How
-//! - An algorithm reads each element of its ranges, and writes each element of its target. What it
-//!   computes is not worked out, but for copies.
+//! - An algorithm reads each element of its ranges, and writes each element of its target. The
+//!   values are not worked out, but for copies.
 //! - The functions that it calls for each element get values that are not worked out.
 //!
 //! # Sources
@@ -15,9 +15,9 @@ use super::parser::Read;
 use super::values::HostValue;
 use program::Ty;
 
-/// What an algorithm does with its operands.
+/// The accesses of an algorithm to its ranges.
 #[derive(Clone, Copy, PartialEq)]
-enum Pattern {
+enum AccessPattern {
     /// `(first, last, …)`: reads.
     Reads,
     /// `(first, last, other, …)`: reads both ranges.
@@ -35,44 +35,44 @@ enum Pattern {
 }
 
 /// The algorithms, by name.
-const ALGORITHMS: [(&str, Pattern); 37] = [
-    ("accumulate", Pattern::Reads),
-    ("reduce", Pattern::Reads),
-    ("max_element", Pattern::Reads),
-    ("min_element", Pattern::Reads),
-    ("minmax_element", Pattern::Reads),
-    ("count", Pattern::Reads),
-    ("count_if", Pattern::Reads),
-    ("find", Pattern::Reads),
-    ("find_if", Pattern::Reads),
-    ("all_of", Pattern::Reads),
-    ("any_of", Pattern::Reads),
-    ("none_of", Pattern::Reads),
-    ("is_sorted", Pattern::Reads),
-    ("adjacent_find", Pattern::Reads),
-    ("binary_search", Pattern::Reads),
-    ("lower_bound", Pattern::Reads),
-    ("upper_bound", Pattern::Reads),
-    ("for_each", Pattern::Updates),
-    ("equal", Pattern::ReadsBoth),
-    ("mismatch", Pattern::ReadsBoth),
-    ("inner_product", Pattern::ReadsBoth),
-    ("transform_reduce", Pattern::ReadsBoth),
-    ("copy", Pattern::Copies),
-    ("copy_n", Pattern::Copies),
-    ("partial_sum", Pattern::Copies),
-    ("inclusive_scan", Pattern::Copies),
-    ("exclusive_scan", Pattern::Copies),
-    ("adjacent_difference", Pattern::Copies),
-    ("transform", Pattern::Copies),
-    ("merge", Pattern::Joins),
-    ("sort", Pattern::Updates),
-    ("stable_sort", Pattern::Updates),
-    ("reverse", Pattern::Updates),
-    ("shuffle", Pattern::Updates),
-    ("generate", Pattern::Writes),
-    ("generate_n", Pattern::WritesCount),
-    ("fill_n", Pattern::WritesCount),
+const ALGORITHMS: [(&str, AccessPattern); 37] = [
+    ("accumulate", AccessPattern::Reads),
+    ("reduce", AccessPattern::Reads),
+    ("max_element", AccessPattern::Reads),
+    ("min_element", AccessPattern::Reads),
+    ("minmax_element", AccessPattern::Reads),
+    ("count", AccessPattern::Reads),
+    ("count_if", AccessPattern::Reads),
+    ("find", AccessPattern::Reads),
+    ("find_if", AccessPattern::Reads),
+    ("all_of", AccessPattern::Reads),
+    ("any_of", AccessPattern::Reads),
+    ("none_of", AccessPattern::Reads),
+    ("is_sorted", AccessPattern::Reads),
+    ("adjacent_find", AccessPattern::Reads),
+    ("binary_search", AccessPattern::Reads),
+    ("lower_bound", AccessPattern::Reads),
+    ("upper_bound", AccessPattern::Reads),
+    ("for_each", AccessPattern::Updates),
+    ("equal", AccessPattern::ReadsBoth),
+    ("mismatch", AccessPattern::ReadsBoth),
+    ("inner_product", AccessPattern::ReadsBoth),
+    ("transform_reduce", AccessPattern::ReadsBoth),
+    ("copy", AccessPattern::Copies),
+    ("copy_n", AccessPattern::Copies),
+    ("partial_sum", AccessPattern::Copies),
+    ("inclusive_scan", AccessPattern::Copies),
+    ("exclusive_scan", AccessPattern::Copies),
+    ("adjacent_difference", AccessPattern::Copies),
+    ("transform", AccessPattern::Copies),
+    ("merge", AccessPattern::Joins),
+    ("sort", AccessPattern::Updates),
+    ("stable_sort", AccessPattern::Updates),
+    ("reverse", AccessPattern::Updates),
+    ("shuffle", AccessPattern::Updates),
+    ("generate", AccessPattern::Writes),
+    ("generate_n", AccessPattern::WritesCount),
+    ("fill_n", AccessPattern::WritesCount),
 ];
 
 impl Machine<'_> {
@@ -97,13 +97,13 @@ impl Machine<'_> {
     fn run_algorithm(
         &mut self,
         name: &str,
-        mut pattern: Pattern,
+        mut pattern: AccessPattern,
         first: &HostValue,
         second: &HostValue,
         rest: &[HostValue],
         range: &Range<usize>,
     ) -> Read<HostValue> {
-        let counts = pattern == Pattern::WritesCount || name == "copy_n";
+        let counts = pattern == AccessPattern::WritesCount || name == "copy_n";
         let length = match counts {
             true => second.clone(),
             false => self.binary("-", second.clone(), first.clone(), range)?,
@@ -111,7 +111,7 @@ impl Machine<'_> {
         let length = self.known(&length, range)?;
         // `transform(first, last, other, target, f)`
         if name == "transform" && rest.len() == 3 {
-            pattern = Pattern::Joins;
+            pattern = AccessPattern::Joins;
         }
         let keeps = matches!(name, "copy" | "copy_n");
         let value = match (name, rest) {
@@ -120,27 +120,32 @@ impl Machine<'_> {
         };
         for at in 0..length {
             let mut read = HostValue::Unknown;
-            if !matches!(pattern, Pattern::Writes | Pattern::WritesCount) {
+            if !matches!(pattern, AccessPattern::Writes | AccessPattern::WritesCount) {
                 read = self.element_value(first, at, range)?;
             }
             let new = if keeps { read } else { value.clone() };
             match (pattern, rest) {
-                (Pattern::ReadsBoth, [other, ..]) => {
+                (AccessPattern::ReadsBoth, [other, ..]) => {
                     self.element_value(other, at, range)?;
                 }
-                (Pattern::Copies, [target, ..]) => self.set_element(target, at, new, range)?,
-                (Pattern::Joins, [other, target, ..]) => {
+                (AccessPattern::Copies, [target, ..]) => {
+                    self.set_element(target, at, new, range)?
+                }
+                (AccessPattern::Joins, [other, target, ..]) => {
                     self.element_value(other, at, range)?;
                     self.set_element(target, at, new, range)?;
                 }
-                (Pattern::Updates | Pattern::Writes | Pattern::WritesCount, _) => {
+                (
+                    AccessPattern::Updates | AccessPattern::Writes | AccessPattern::WritesCount,
+                    _,
+                ) => {
                     self.set_element(first, at, new, range)?;
                 }
                 _ => {}
             }
         }
         match (pattern, rest) {
-            (Pattern::Copies, [target, ..]) | (Pattern::Joins, [_, target, ..]) => {
+            (AccessPattern::Copies, [target, ..]) | (AccessPattern::Joins, [_, target, ..]) => {
                 self.binary("+", target.clone(), HostValue::Int(length, Ty::WORD), range)
             }
             _ => Ok(HostValue::Unknown),

@@ -14,7 +14,7 @@ use crate::isa::clike::lex::Tok;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// What an item of a class is.
+/// An item of a class.
 enum ClassItem {
     Members(Vec<HostDeclared>),
     Method(HostMethod),
@@ -284,7 +284,7 @@ impl HostParser<'_> {
         Ok(all.into())
     }
 
-    /// The place of what is left.
+    /// The place of the rest.
     pub(super) fn rest(&self, range: &Range<usize>) -> Range<usize> {
         self.token(0).range.start..range.end
     }

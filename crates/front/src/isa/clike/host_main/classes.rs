@@ -133,7 +133,7 @@ impl Machine<'_> {
         Ok(made)
     }
 
-    /// The function of a class that takes so many arguments.
+    /// The function of a class for a number of arguments.
     fn chosen(
         &mut self,
         record: &Rc<HostRecord>,
@@ -210,7 +210,7 @@ impl Machine<'_> {
         self.called(function, values, Some(&scope))
     }
 
-    /// The object whose function is followed.
+    /// The object that `this` points to.
     pub(super) fn this_object(&self) -> Option<RecordValue> {
         let HostPlace::Cell(this) = self.find("this")? else {
             return None;
@@ -231,7 +231,7 @@ impl Machine<'_> {
         (!record.of.methods.is_empty()).then(|| record.clone())
     }
 
-    /// `object.name(arguments)`; `None`: the value is no object of a class with that function.
+    /// `object.name(arguments)`; `None`: the class has no such function.
     pub(super) fn object_method(
         &mut self,
         value: &HostValue,

@@ -6,7 +6,8 @@
 //! # How
 //! - A constant is the value of a macro or of a variable that is written as a number, or a number
 //!   in the sizes of a launch.
-//! - The smallest one becomes 4, and the others keep their ratio to it, up to 16.
+//! - The smallest one becomes 4, and the others keep their ratio to it, up to 16. If that is still
+//!   too large, all become 4; then small ones become smaller, and numbers that no name has.
 //! - A number in the sizes of a launch is replaced everywhere, and so is the number before it, as
 //!   in `(n + 255) / 256`.
 
@@ -31,6 +32,9 @@ const SMALL: i64 = 16;
 
 /// What the smallest constant becomes.
 const LEAST: i64 = 4;
+
+/// What the smallest constant becomes where small ones change, too.
+const TINY: i64 = 2;
 
 /// Words of code that counts on the size of a warp.
 const OF_WARPS: [&str; 5] = ["__shfl", "__ballot", "__syncwarp", "warp", "WARP"];
@@ -57,31 +61,25 @@ fn definitions(source: &str) -> Vec<ConstantDefinition> {
     let all = words(source);
     let word = |at: usize| all.get(at).map_or("", |w| &source[w.0.clone()]);
     let mut found = Vec::new();
+    // Where the last value of a declaration ends.
+    let mut last = usize::MAX;
     for at in 0..all.len() {
+        let continues = at > 0 && last == at - 1 && word(at - 1) == ",";
         let (name, from, to) = if word(at) == "#" && word(at + 1) == "define" {
             let from = at + 3;
             let to = (from..all.len()).find(|i| all[*i].1).unwrap_or(all.len());
             (at + 2, from, to)
-        } else if word(at + 1) == "=" && at > 0 && is_integer(word(at - 1)) {
+        } else if word(at + 1) == "=" && at > 0 && (is_integer(word(at - 1)) || continues) {
             let from = at + 2;
-            let mut open = 0i32;
-            let to = (from..all.len()).find(|i| {
-                open += match word(*i) {
-                    "(" => 1,
-                    ")" => -1,
-                    _ => 0,
-                };
-                // A default argument ends with the parameters.
-                open < 0 || open == 0 && [";", ","].contains(&word(*i))
-            });
-            (at, from, to.unwrap_or(all.len()))
+            last = end_of_value(&word, from, all.len());
+            (at, from, last)
         } else {
             continue;
         };
         // `argc > 1 ? atoi(argv[1]) : 1 << 20`: the number without arguments.
         let is_choice = (from..to).any(|i| word(i) == "?");
-        let last = (from..to).rfind(|i| word(*i) == ":").filter(|_| is_choice);
-        let from = last.map_or(from, |colon| colon + 1);
+        let colon = (from..to).rfind(|i| word(*i) == ":").filter(|_| is_choice);
+        let from = colon.map_or(from, |colon| colon + 1);
         let value: Vec<&str> = (from..to).map(word).collect();
         if let Some(value) = number(&value) {
             found.push(ConstantDefinition {
@@ -92,6 +90,20 @@ fn definitions(source: &str) -> Vec<ConstantDefinition> {
         }
     }
     found
+}
+
+/// The word behind a value: `;`, `,`, or the end of the parameters with a default argument.
+fn end_of_value<'w>(word: &dyn Fn(usize) -> &'w str, from: usize, end: usize) -> usize {
+    let mut open = 0i32;
+    let found = (from..end).find(|i| {
+        open += match word(*i) {
+            "(" => 1,
+            ")" => -1,
+            _ => 0,
+        };
+        open < 0 || open == 0 && [";", ","].contains(&word(*i))
+    });
+    found.unwrap_or(end)
 }
 
 fn is_integer(word: &str) -> bool {
@@ -138,24 +150,54 @@ fn launch_numbers(source: &str) -> Vec<i64> {
     found
 }
 
+/// All numbers of a text.
+fn literals(source: &str) -> Vec<i64> {
+    let all = words(source).into_iter();
+    all.filter_map(|word| literal(&source[word.0])).collect()
+}
+
 impl Constants {
-    /// Smaller constants than a text has; `None`: it has none that are large.
-    pub fn smaller(text: &str) -> Option<Constants> {
+    /// Sets of smaller constants than a text has, to be tried one after the other.
+    pub fn candidates(text: &str) -> Vec<Constants> {
+        let in_launches = launch_numbers(text);
+        let all = [
+            Constants::scaled(text, in_launches.clone(), [SMALL, LEAST, SMALL]),
+            Constants::scaled(text, in_launches.clone(), [SMALL, LEAST, LEAST]),
+            // Small constants, too, as the sides of a tile.
+            Constants::scaled(text, in_launches, [TINY, TINY, LEAST]),
+            // Numbers that no name has.
+            Constants::scaled(text, literals(text), [SMALL, LEAST, LEAST]),
+        ];
+        let mut found: Vec<Constants> = Vec::new();
+        for one in all.into_iter().flatten() {
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
+        found
+    }
+
+    /// Smaller values of the constants above a limit, and of numbers: from `least` to `most`, in
+    /// their ratio; `None`: none is above the limit.
+    fn scaled(
+        text: &str,
+        mut numbers: Vec<i64>,
+        [limit, least, most]: [i64; 3],
+    ) -> Option<Constants> {
         let of_warps = OF_WARPS.iter().any(|word| text.contains(word));
-        let large = |value: i64| value > SMALL && !(of_warps && value == WARP);
+        let large = |value: i64| value > limit && !(of_warps && value == WARP);
         let named = definitions(text).into_iter().filter(|d| large(d.value));
         let named: Vec<(String, i64)> = named.map(|d| (d.name, d.value)).collect();
         // A number with a neighbour, as in `(n + 255) / 256`, is one size.
-        let mut numbers = launch_numbers(text);
         numbers.retain(|n| large(*n));
         let all = numbers.clone();
         numbers.retain(|n| !all.contains(&(n + 1)));
-        let least = named
+        let smallest = named
             .iter()
             .map(|n| n.1)
             .chain(numbers.iter().copied())
             .min()?;
-        let scaled = |value: i64| (value / least).saturating_mul(LEAST).clamp(LEAST, SMALL);
+        let scaled = |value: i64| (value / smallest).saturating_mul(least).clamp(least, most);
         Some(Constants {
             named: named
                 .into_iter()
@@ -166,14 +208,6 @@ impl Constants {
                 .map(|value| (value, scaled(value)))
                 .collect(),
         })
-    }
-
-    /// The least constants for a text: each has the same small value.
-    pub fn least(text: &str) -> Option<Constants> {
-        let mut least = Constants::smaller(text)?;
-        let all = least.named.values_mut().chain(least.numbers.values_mut());
-        all.for_each(|value| *value = LEAST);
-        Some(least)
     }
 
     /// A text with these constants. A name that the text does not define becomes a macro, as
@@ -266,7 +300,7 @@ mod tests {
 
     #[test]
     fn smaller_constants_keep_their_ratio() {
-        let smaller = Constants::smaller(CODE).expect("large constants");
+        let smaller = &Constants::candidates(CODE)[0];
         assert_eq!(smaller.told(), "`THREADS = 8`, `n = 16`, 4 in place of 128");
         let text = smaller.put_into(&MappedText::verbatim(CODE, 0));
         assert_eq!(
@@ -278,7 +312,7 @@ mod tests {
     #[test]
     fn the_number_without_arguments_is_a_constant() {
         let text = "int n = argc > 1 ? atoi(argv[1]) : 1 << 20;";
-        let least = Constants::least(text).expect("a large constant");
+        let least = &Constants::candidates(text)[0];
         let made = least.put_into(&MappedText::verbatim(text, 0));
         assert_eq!(made.as_str(), "int n = argc > 1 ? atoi(argv[1]) : 4;");
     }
@@ -286,15 +320,38 @@ mod tests {
     #[test]
     fn a_default_argument_is_a_constant() {
         let text = "static int test(bool b, const int count = 1000000) { return (count); }";
-        let least = Constants::least(text).expect("a large constant");
+        let least = &Constants::candidates(text)[0];
         assert_eq!(least.told(), "`count = 4`");
         let made = least.put_into(&MappedText::verbatim(text, 0));
         assert!(made.as_str().contains("count = 4)"), "{}", made.as_str());
     }
 
     #[test]
+    fn all_names_of_a_declaration_are_constants() {
+        let text = "int width = 1024, height = 512, few = 2; g(a, b = 64);";
+        let told = Constants::candidates(text)[0].told();
+        assert_eq!(told, "`height = 4`, `width = 8`");
+    }
+
+    #[test]
+    fn small_constants_and_numbers_become_smaller_last() {
+        let told = |text: &str| {
+            let all = Constants::candidates(text);
+            all.iter().map(Constants::told).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told("#define TILE 16\nconst int n = 512;\nf(n, 64);"),
+            [
+                "`n = 4`",
+                "`TILE = 2`, `n = 4`",
+                "`n = 4`, 4 in place of 64, 4 in place of 512"
+            ]
+        );
+    }
+
+    #[test]
     fn code_of_warps_keeps_their_size() {
-        assert_eq!(Constants::smaller("k<<<1, 32>>>(); __syncwarp();"), None);
-        assert!(Constants::smaller("k<<<1, 32>>>();").is_some());
+        assert_eq!(Constants::candidates("k<<<1, 32>>>(); __syncwarp();"), []);
+        assert!(!Constants::candidates("k<<<1, 32>>>();").is_empty());
     }
 }

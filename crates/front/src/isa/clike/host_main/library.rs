@@ -340,8 +340,8 @@ impl Machine<'_> {
         }
     }
 
-    /// `std::vector<int> v(p, p + n)`, `std::unique_ptr<int[]> p(new int[n])`; `None`: the arguments
-    /// are no addresses.
+    /// `std::vector<int> v(p, p + n)`, `std::unique_ptr<int[]> p(new int[n])`; `None`: the first
+    /// argument is no address.
     fn vector_from(
         &mut self,
         element: &HostType,

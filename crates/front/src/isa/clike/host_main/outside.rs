@@ -155,7 +155,7 @@ impl Machine<'_> {
         Ok(SUCCESS)
     }
 
-    /// A device that the program chooses by what it finds.
+    /// A device that the program chooses itself.
     pub(super) fn first_device(&mut self) -> HostValue {
         self.assume("the program is taken to use one device".to_owned());
         SUCCESS

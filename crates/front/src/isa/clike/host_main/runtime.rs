@@ -664,6 +664,12 @@ impl Machine<'_> {
     ) -> Read<()> {
         let range = of.range.clone();
         let name = self.kernel_name(of);
+        if sizes.iter().flatten().any(|size| *size <= 0) {
+            let d = self
+                .code
+                .error("empty-range", &range, "a launch of no threads");
+            return Err(Box::new(d.label("a size of it is 0")));
+        }
         let one = [1; 3];
         let [grid, block] = [0, 1].map(|at| sizes.get(at).unwrap_or(&one));
         let all = grid.iter().chain(block);

@@ -186,7 +186,7 @@ impl Machine<'_> {
         self.type_behind(value, pointers)
     }
 
-    /// The type of what is behind so many pointers, by a value.
+    /// The type behind a number of pointers, by a value.
     fn type_behind(&self, value: &HostValue, pointers: usize) -> Option<HostType> {
         let decayed = self.decayed(value.clone());
         let mut of = match decayed {
@@ -236,7 +236,7 @@ impl Machine<'_> {
         })
     }
 
-    /// The type that a parameter of the template is whose function is followed, as text.
+    /// The type that a parameter of the enclosing template is, as text.
     fn bound_type(&self, name: &str) -> Option<String> {
         let HostPlace::Cell(cell) = self.find(&type_key(name))? else {
             return None;

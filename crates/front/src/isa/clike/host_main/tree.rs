@@ -200,7 +200,7 @@ pub(super) enum HostStmtKind {
     /// `case n:`; `default:` has no value.
     Case(Option<HostExpr>),
     Block(Vec<HostStmt>),
-    /// `try { … } catch (T e) { … }`: the handlers in order, with the names of what they catch.
+    /// `try { … } catch (T e) { … }`: the handlers in order, each with the name `e`.
     Try(Vec<HostStmt>, Vec<(String, Vec<HostStmt>)>),
     Throw,
     /// `name:`
@@ -391,8 +391,8 @@ impl HostRecord {
         true
     }
 
-    /// That of its members; vectors of two and four numbers are aligned to their size, up to 16
-    /// bytes (CUDA C++ Programming Guide, Built-in Vector Types).
+    /// The largest alignment of a member. Vectors of two and four numbers are aligned to their size,
+    /// up to 16 bytes (CUDA C++ Programming Guide, Built-in Vector Types).
     fn alignment(&self) -> i64 {
         let members = &self.members;
         let is_vector = !members.is_empty()
