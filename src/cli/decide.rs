@@ -9,7 +9,7 @@ use super::defect::{self, Defect};
 use super::every_launch::{self, EveryLaunch};
 use super::plan::{self, Question, Unit};
 use super::settings::Settings;
-use super::{kernels, panics, seams};
+use super::{kernels, panics, seams, steady};
 use cat::model::ir::{Model, TestEffect};
 use diag::nearest;
 use engine::ProgressModel;
@@ -434,6 +434,9 @@ impl Checkers<'_> {
             let wanted =
                 question.property() == Property::Reachability || question.expected.is_some();
             return wanted.then(|| undecided(settings, reason.clone()));
+        }
+        if let Some(answer) = steady::answer(unit, &question.ask, settings) {
+            return Some(answer);
         }
         if let Ask::Liveness(progress) = question.ask {
             return Some(self.liveness(question, progress, start));

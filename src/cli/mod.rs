@@ -72,6 +72,7 @@ mod seams;
 mod select;
 mod settings;
 mod show;
+mod steady;
 mod suite;
 mod terminal;
 mod watch;

@@ -30,6 +30,7 @@ mod run;
 mod sources;
 mod spirv;
 mod streams;
+mod tiles;
 mod undefined;
 mod unknown;
 mod unwritten;

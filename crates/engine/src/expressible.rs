@@ -97,11 +97,17 @@ fn explained(instr: &Instr, why: &str) -> String {
     format!("`{}` (line {}), {why}", instr.text, instr.line)
 }
 
+/// Why the engines refuse an access to a tile.
+const TILES: &str = "an access to a tile by a CTA of more than 32 threads";
+
 /// Checks that the model can express the program, and that the engines support the model.
 ///
 /// # Errors
 /// The model has another free function than `values`, or does not speak of a feature.
 pub(crate) fn check(test: &LitmusTest, model: &Model) -> Result<(), Reason> {
+    if let Some(instr) = test.program.tiled() {
+        return Err(Reason::Unsupported(explained(instr, TILES)));
+    }
     let values = model.values.0 as usize;
     for (at, free) in model.free.iter().enumerate() {
         if free.shape == FreeShape::Function && at != values {

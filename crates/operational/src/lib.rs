@@ -13,11 +13,13 @@ use engine::eval;
 mod expected;
 mod races;
 mod settled;
+mod steady;
 mod straight;
 mod trial;
 
 pub use expected::{ExpectationResult, carry_out, judge};
 pub use races::{HangSearch, RunSearch, look, look_for_hang, look_once};
+pub use steady::{SteadyAnswer, race_fault, steady};
 
 use cat::model::ir::Model;
 use engine::facts::Facts;

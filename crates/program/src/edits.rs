@@ -144,6 +144,7 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
             element: Element::ONLY,
             text,
             assembly: None,
+            tile: None,
             ..code[i].clone()
         };
         code.insert(i, fence);

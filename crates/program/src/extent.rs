@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::points::Points;
-use crate::{Expr, Init, LocId, LocationKind, Op, Program, ThreadId};
+use crate::{Expr, Init, Instr, LocId, LocationKind, Op, Program, ThreadId};
 
 /// At most so many micro-ops are gone through, in one thread and in all.
 const STEPS: usize = 20_000;
@@ -119,7 +119,7 @@ impl Walk<'_> {
                     return;
                 }
                 self.steps -= 1;
-                self.access(&instr.op, &held);
+                self.access(instr, &held);
                 at += 1;
                 match &instr.op {
                     Op::Branch { cond, target } => match self.value(cond, &held) {
@@ -155,7 +155,8 @@ impl Walk<'_> {
         })
     }
 
-    fn access(&mut self, op: &Op, held: &Registers) {
+    fn access(&mut self, instr: &Instr, held: &Registers) {
+        let op = &instr.op;
         let Some(addr) = op.address() else { return };
         let Some(access) = op.accesses().next() else {
             return;
@@ -175,7 +176,9 @@ impl Walk<'_> {
                 return;
             }
             let end = self.found.bytes.entry(loc).or_default();
-            *end = (*end).max(offset + u64::from(access.ty.bytes()));
+            let of_tile = instr.tile.as_ref().map(|tile| tile.end() as u64);
+            let bytes = of_tile.unwrap_or(u64::from(access.ty.bytes()));
+            *end = (*end).max(offset + bytes);
         }
     }
 }

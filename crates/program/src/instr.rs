@@ -5,7 +5,9 @@
 //!   it computes.
 //! - An access has an address and a type; the width of the type is its size.
 
-use super::{BinOp, CmpOp, EventKind, Fused, InstrId, LocId, RegId, Scope, Tag, Tags, Ty, host};
+use super::{
+    BinOp, CmpOp, EventKind, Fused, InstrId, LocId, RegId, Scope, Tag, Tags, Tile, Ty, host,
+};
 use diag::{SourceLine, Span};
 use std::sync::Arc;
 
@@ -26,6 +28,8 @@ pub struct Instr {
     pub text: String,
     /// Its parts, if it is an assembly instruction.
     pub assembly: Option<Arc<AsmInstr>>,
+    /// The bytes of its access, if that is to a tile.
+    pub tile: Option<Arc<Tile<Expr>>>,
 }
 
 /// The parts of an assembly instruction behind its predicate, as written.
@@ -50,6 +54,7 @@ impl Instr {
             line,
             text,
             assembly: None,
+            tile: None,
         }
     }
 

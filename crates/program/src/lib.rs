@@ -37,6 +37,7 @@ pub mod progress;
 pub mod proxy;
 pub mod strength;
 pub mod tags;
+mod tile;
 mod ty;
 pub mod unknown;
 mod value;
@@ -66,5 +67,6 @@ pub use place::{
 pub use program::{KernelInstance, Program, Register, Thread};
 pub use proxy::Proxy;
 pub use tags::{Tag, Tags};
+pub use tile::Tile;
 pub use ty::Ty;
 pub use value::{BinOp, CmpOp};

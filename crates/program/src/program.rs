@@ -61,6 +61,12 @@ impl Program {
         })
     }
 
+    /// An access to a tile, if the program has one.
+    pub fn tiled(&self) -> Option<&Instr> {
+        let mut all = self.instrs().map(|(_, _, instr)| instr);
+        all.find(|instr| instr.tile.is_some())
+    }
+
     /// The first access that covers several cells: one of 128 bits, or one to an object that has
     /// smaller accesses elsewhere.
     pub fn of_several_cells(&self) -> Option<&Instr> {

@@ -100,6 +100,10 @@ fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> 
     if test.program.asynchronous().is_none() {
         return Ok(None);
     }
+    if let Some(instr) = test.program.tiled() {
+        let what = "an access to a tile by a CTA of more than 32 threads";
+        return Err(format!("not in this machine: `{}`, {what}", instr.text));
+    }
     one_for_each_warpgroup(&test.program)?;
     let mut new = test.clone();
     let mut agents = Vec::new();

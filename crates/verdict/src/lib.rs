@@ -380,8 +380,19 @@ pub const EXECUTOR: EngineName = "executor";
 /// The engine name of an answer for launches of any size.
 pub const PARAMETRIC: EngineName = "parametric";
 
+/// The engine name of an answer by one run that stands for all executions.
+pub const STEADY: EngineName = "steady";
+
 /// All engine names that answers can have.
-const ENGINES: [&str; 6] = ["symbolic", "sat", "enumerate", "both", EXECUTOR, PARAMETRIC];
+const ENGINES: [&str; 7] = [
+    "symbolic",
+    "sat",
+    "enumerate",
+    "both",
+    EXECUTOR,
+    PARAMETRIC,
+    STEADY,
+];
 
 fn engine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EngineName, D::Error> {
     let name = String::deserialize(deserializer)?;

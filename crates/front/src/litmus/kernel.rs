@@ -12,6 +12,7 @@ mod document;
 mod draft;
 mod fits;
 mod mangled;
+mod maps;
 mod object;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

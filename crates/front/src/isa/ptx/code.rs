@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::Mutex;
 
 use diag::{MappedText, Sink, Span};
 use program::{Class, GroupSeat, Init, Instr, LocId, Register};
 
 use super::lower;
+use super::lower::KnownItems;
 use super::origin::Origins;
 use super::parse::OperandKind;
 use super::table::{Matched, OperandRole, QualKind};
@@ -21,6 +23,9 @@ pub struct PtxCode {
     pub(super) incomplete: bool,
     /// Names in instructions without a row, which may be registers that these instructions write.
     pub(super) suspects: HashSet<String>,
+    /// The known values of registers in the thread that was lowered last. Those of the next one are
+    /// often the same.
+    pub(super) latest: Mutex<KnownItems>,
 }
 
 pub(super) enum CodeItem {

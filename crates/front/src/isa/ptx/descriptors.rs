@@ -22,7 +22,7 @@ use super::known::place;
 use super::lower::{Emit, PtxInstr};
 use super::operands::plus;
 use program::points::Points;
-use program::{BinOp, Expr, LocId, Op, Program, RegId, Tag, Ty};
+use program::{BinOp, Expr, LocId, Op, Program, RegId, Tag, Tile, Ty};
 
 /// The unit of addresses and strides in a descriptor, and the bytes of a row of a core matrix.
 pub(super) const CHUNK: i64 = 16;
@@ -388,6 +388,25 @@ impl SharedMatrix {
                 }
             });
         Some(all.collect())
+    }
+
+    /// The address at which it starts, and its bytes from there. `None` if a stride is not known.
+    pub(super) fn tile(&self, outer: i64, major: Major) -> Option<(Expr, Tile<Expr>)> {
+        let chunks = self.layout.chunks(outer, major)?;
+        let start = match (self.start, self.register) {
+            (Some(start), _) => behind(self.object, start),
+            (None, register) => {
+                let value = register.map_or(Expr::Const(0), Expr::Reg);
+                let start = bin(BinOp::And, value, Expr::Const(START));
+                let start = bin(BinOp::Shl, start, Expr::Const(4));
+                bin(BinOp::Add, Expr::Address(self.object), start)
+            }
+        };
+        let tile = Tile::Pieces {
+            offsets: chunks.into_iter().map(|at| (at, CHUNK)).collect(),
+            swizzle: self.layout.mask(),
+        };
+        Some((start, tile))
     }
 
     /// The address of a chunk, from the value of the descriptor, which counts from the object.

@@ -118,31 +118,73 @@ const BYTES: Ty = Ty {
     signed: false,
 };
 
-/// For each micro-op in `asked`: the known values before it, and whether a path reaches it. `start`
-/// holds the values at the start of the thread.
+/// The registers that branches depend on, and these.
+fn needed(code: &[Instr], also: &[RegId]) -> HashSet<RegId> {
+    let mut all: HashSet<RegId> = also.iter().copied().collect();
+    let conditions = code.iter().filter_map(|instr| match &instr.op {
+        Op::Branch { cond, .. } => Some(cond),
+        _ => None,
+    });
+    conditions.for_each(|cond| {
+        cond.registers(&mut |reg| {
+            all.insert(reg);
+        });
+    });
+    // Values of loops take several rounds.
+    loop {
+        let before = all.len();
+        for instr in code.iter().rev() {
+            if let Op::Assign { dst, value } = &instr.op
+                && all.contains(dst)
+            {
+                value.registers(&mut |reg| {
+                    all.insert(reg);
+                });
+            }
+        }
+        if all.len() == before {
+            return all;
+        }
+    }
+}
+
+/// For each micro-op in `asked`: the known values of some registers before it, and whether a path
+/// reaches it. `start` holds the values at the start of the thread.
 pub(super) fn before(
     code: &[Instr],
     start: &Values,
     narrow: &dyn Fn(LocId) -> bool,
     asked: impl Iterator<Item = usize>,
+    registers: &[RegId],
 ) -> Vec<(Values, bool)> {
     let asked: Vec<usize> = asked.collect();
     let places: BTreeSet<usize> = asked.iter().copied().collect();
-    let flows = [
+    let needed = &needed(code, registers);
+    let mut flows: Vec<HashMap<usize, Values>> = Vec::new();
+    for ways in [
         BranchPolicy::Likely,
         BranchPolicy::Written,
         BranchPolicy::All,
-    ]
-    .map(|ways| {
+    ] {
+        let is_found = |at: &usize| flows.iter().any(|found| found.contains_key(at));
+        if asked.iter().all(is_found) {
+            break;
+        }
         let mut found = HashMap::new();
         let tell = &mut |at, known: &Values| {
             if places.contains(&at) {
                 found.insert(at, known.clone());
             }
         };
-        flow(code, start.clone(), &mut Registers { narrow, ways, tell });
-        found
-    });
+        let mut registers = Registers {
+            narrow,
+            ways,
+            needed,
+            tell,
+        };
+        flow(code, start.clone(), &mut registers);
+        flows.push(found);
+    }
     asked
         .iter()
         .map(|at: &usize| {
@@ -159,12 +201,14 @@ pub(super) fn before(
 pub(super) fn reached(code: &[Instr], narrow: &dyn Fn(LocId) -> bool) -> Vec<bool> {
     let mut reached = vec![false; code.len() + 1];
     let tell = &mut |at, _: &Values| reached[at] = true;
+    let needed = &needed(code, &[]);
     flow(
         code,
         Values::new(),
         &mut Registers {
             narrow,
             ways: BranchPolicy::Likely,
+            needed,
             tell,
         },
     );
@@ -199,10 +243,30 @@ pub(super) trait Domain {
     fn meet(&self, state: &mut Self::State, other: &Self::State) -> bool;
 }
 
-/// Follows all paths through a thread. States are stored only where paths join, and recomputed
-/// between such places.
+/// The micro-ops that several others may precede.
+fn joins(code: &[Instr]) -> HashSet<usize> {
+    let (mut once, mut more) = (HashSet::from([0]), HashSet::new());
+    for (at, instr) in code.iter().enumerate() {
+        let (target, goes_on) = match &instr.op {
+            Op::Branch { cond, target } => {
+                let always = matches!(cond, Expr::Const(v) if *v != 0);
+                (Some(*target), !always)
+            }
+            _ => (None, true),
+        };
+        for to in target.into_iter().chain(goes_on.then_some(at + 1)) {
+            if !once.insert(to) {
+                more.insert(to);
+            }
+        }
+    }
+    more
+}
+
+/// Follows all paths through a thread. States are stored only where paths join or part, and
+/// recomputed between such places.
 pub(super) fn flow<D: Domain>(code: &[Instr], start: D::State, domain: &mut D) {
-    let heads: HashSet<usize> = code.iter().filter_map(|instr| instr.op.target()).collect();
+    let joins = joins(code);
     let mut states = HashMap::from([(0, start)]);
     let mut open = BTreeSet::from([0]);
     while let Some(head) = open.pop_first() {
@@ -210,15 +274,22 @@ pub(super) fn flow<D: Domain>(code: &[Instr], start: D::State, domain: &mut D) {
         loop {
             domain.step(at, code.get(at), &mut state);
             let Some(instr) = code.get(at) else { break };
-            let (mut next, mut target) = (true, None);
-            if let Op::Branch { cond, target: to } = &instr.op {
-                let taken = domain.taken(cond, &state);
-                next = taken != Some(true);
-                target = (taken != Some(false)).then_some(*to);
+            let mut ways = [Some(at + 1), None];
+            if let Op::Branch { cond, target } = &instr.op {
+                ways = match domain.taken(cond, &state) {
+                    Some(true) => [Some(*target), None],
+                    Some(false) => ways,
+                    None => [Some(at + 1), Some(*target)],
+                };
             }
-            at += 1;
-            let meets = next && heads.contains(&at);
-            for to in target.into_iter().chain(meets.then_some(at)) {
+            let [first, second] = ways;
+            let parts = second.is_some();
+            let mut next = None;
+            for to in first.into_iter().chain(second) {
+                if !parts && !joins.contains(&to) {
+                    next = Some(to);
+                    continue;
+                }
                 let changes = match states.get_mut(&to) {
                     Some(known) => domain.meet(known, &state),
                     None => states.insert(to, state.clone()).is_none(),
@@ -227,8 +298,9 @@ pub(super) fn flow<D: Domain>(code: &[Instr], start: D::State, domain: &mut D) {
                     open.insert(to);
                 }
             }
-            if meets || !next {
-                break;
+            match next {
+                Some(next) => at = next,
+                None => break,
             }
         }
     }
@@ -238,6 +310,8 @@ pub(super) fn flow<D: Domain>(code: &[Instr], start: D::State, domain: &mut D) {
 struct Registers<'a> {
     narrow: &'a dyn Fn(LocId) -> bool,
     ways: BranchPolicy,
+    /// The registers that something depends on; the others stay unknown.
+    needed: &'a HashSet<RegId>,
     tell: &'a mut dyn FnMut(usize, &Values),
 }
 
@@ -247,6 +321,7 @@ impl Domain for Registers<'_> {
     fn step(&mut self, at: usize, instr: Option<&Instr>, known: &mut Values) {
         (self.tell)(at, known);
         match instr.map(|instr| &instr.op) {
+            Some(Op::Assign { dst, .. }) if !self.needed.contains(dst) => {}
             Some(Op::Assign { dst, value: e }) => {
                 match value(e, &|r| known.get(&r).cloned(), self.narrow) {
                     Some(new) => drop(known.insert(*dst, new)),

@@ -11,13 +11,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::copies::mark;
 use super::descriptors;
 use super::known::{self, Values};
 use super::names::NameMeaning;
-use super::parse::OperandKind;
+use super::parse::{OperandKind, PtxOperand};
 use super::regs::{Regs, bare, is_half};
 use super::table::{InstrRow, Matched, OperandRole, PRED, QualKind, Quals};
 use super::wgmma::FragmentState;
@@ -26,7 +26,7 @@ use crate::isa::Symbols;
 use diag::{Diagnostic, Sink, SourceLine, Span, one_line};
 use program::{
     Access, AsmInstr, Barrier, BarrierAction, BarrierNaming, CmpOp, Element, Expr, Init, Instr,
-    InstrId, LocId, Op, RegId, Register, Scope, Space, Tag, Tags, Ty,
+    InstrId, LocId, Op, RegId, Register, Scope, Space, Tag, Tags, Tile, Ty,
 };
 
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ pub(super) struct Emit<'a, 's> {
     /// The number of branches that only check the current item's registers.
     pub(super) checks: usize,
     /// The known values of registers before the items that need them.
-    known: &'a HashMap<usize, KnownRegisters>,
+    known: &'a KnownItems,
     /// The items that need known values of registers.
     asking: Vec<ConstantRequest>,
     /// The current item needs known addresses, too.
@@ -143,7 +143,7 @@ struct ConstantRequest {
 }
 
 /// The known values of registers before an item.
-#[derive(PartialEq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct KnownRegisters {
     values: Values,
     /// Whether the values include addresses.
@@ -152,8 +152,15 @@ pub(super) struct KnownRegisters {
     reached: bool,
 }
 
+/// The largest CTA in which each element of a tile is a micro-op. The exact engines decide no loop
+/// over tiles in larger ones.
+const MOST_WITHOUT_TILES: u32 = 32;
+
 /// A placeholder for the end of the thread as a branch target.
 const END: usize = usize::MAX;
+
+/// By item: the known values of registers before it.
+pub(super) type KnownItems = HashMap<usize, KnownRegisters>;
 
 pub(super) fn lower(
     unit: &PtxCode,
@@ -162,7 +169,16 @@ pub(super) fn lower(
     sink: &mut Sink,
 ) -> LoweredThread {
     let before = sink.mark();
-    let mut known: HashMap<usize, KnownRegisters> = HashMap::new();
+    let mut latest = unit.latest.lock().unwrap_or_else(PoisonError::into_inner);
+    // Values that the code confirms are known, wherever they came from.
+    if !latest.is_empty() {
+        let (lowered, asking) = lower_with(unit, env, symbols, sink, &latest);
+        if known_at(unit, env, symbols, &lowered, &asking) == *latest {
+            return lowered;
+        }
+        sink.take_back(before);
+    }
+    let mut known = KnownItems::new();
     // The known values of one instruction may determine those of the next, so repeat until nothing
     // changes.
     for _ in 0..unit.items.len() {
@@ -170,32 +186,78 @@ pub(super) fn lower(
         if asking.is_empty() {
             return lowered;
         }
-        let start = start(env, symbols, &lowered.regs);
-        let found = known::before(
-            &lowered.code,
-            &start,
-            &|loc| is_narrow(env, symbols, loc),
-            asking.iter().map(|a| a.first),
-        );
-        let found = asking.iter().zip(found).map(|(a, (mut values, reached))| {
-            values.retain(|_, value| a.addresses || matches!(value, Expr::Const(_)));
-            (
-                a.item,
-                KnownRegisters {
-                    values,
-                    addresses: a.addresses,
-                    reached,
-                },
-            )
-        });
-        let found: HashMap<usize, KnownRegisters> = found.collect();
+        let found = known_at(unit, env, symbols, &lowered, &asking);
         if found == known {
+            *latest = known;
             return lowered;
         }
         known = found;
         sink.take_back(before);
     }
     lower_with(unit, env, symbols, sink, &known).0
+}
+
+/// The known values before the items that need them.
+fn known_at(
+    unit: &PtxCode,
+    env: &PtxEnv,
+    symbols: &Symbols,
+    lowered: &LoweredThread,
+    asking: &[ConstantRequest],
+) -> KnownItems {
+    let found = known::before(
+        &lowered.code,
+        &start(env, symbols, &lowered.regs),
+        &|loc| is_narrow(env, symbols, loc),
+        asking.iter().map(|a| a.first),
+        &registers_of(unit, asking, &lowered.regs),
+    );
+    let found = asking.iter().zip(found).map(|(a, (mut values, reached))| {
+        values.retain(|_, value| a.addresses || matches!(value, Expr::Const(_)));
+        (
+            a.item,
+            KnownRegisters {
+                values,
+                addresses: a.addresses,
+                reached,
+            },
+        )
+    });
+    found.collect()
+}
+
+/// The registers that some items name.
+fn registers_of(unit: &PtxCode, asking: &[ConstantRequest], regs: &[Register]) -> Vec<RegId> {
+    fn names<'t>(unit: &'t PtxCode, operand: &PtxOperand, found: &mut HashSet<&'t str>) {
+        match &operand.kind {
+            OperandKind::Name(name) => {
+                _ = found.insert(bare(&unit.text.as_str()[name.name.clone()]))
+            }
+            OperandKind::Vector(all) | OperandKind::Pair(all) | OperandKind::Texel(all) => {
+                all.iter().for_each(|one| names(unit, one, found));
+            }
+            _ => {}
+        }
+    }
+    let mut found = HashSet::new();
+    for request in asking {
+        if let CodeItem::Instr(m) = &unit.items[request.item] {
+            m.raw
+                .operands
+                .iter()
+                .for_each(|one| names(unit, one, &mut found));
+        }
+    }
+    // A register of a block has the block's number, and half of a wide one has a suffix.
+    let named = |reg: &Register| {
+        let name = bare(&reg.name);
+        let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '%'));
+        found.contains(name) || end.is_some_and(|end| found.contains(&name[..end]))
+    };
+    let all = (0..).map(RegId).zip(regs);
+    all.filter(|(_, reg)| named(reg))
+        .map(|(id, _)| id)
+        .collect()
 }
 
 /// Whether the addresses of a location fit 32 bits.
@@ -235,7 +297,7 @@ fn lower_with(
     env: &PtxEnv,
     symbols: &Symbols,
     sink: &mut Sink,
-    known: &HashMap<usize, KnownRegisters>,
+    known: &KnownItems,
 ) -> (LoweredThread, Vec<ConstantRequest>) {
     let mut emit = Emit {
         unit,
@@ -327,6 +389,19 @@ impl<'a> Emit<'a, '_> {
             assembly: self.assembly.clone(),
             ..Instr::new(id, op, span, line, text)
         });
+    }
+
+    /// Emits an access to a tile.
+    pub(super) fn push_tile(&mut self, op: Op, tile: Tile<Expr>) {
+        self.push(op);
+        if let Some(access) = self.code.last_mut() {
+            access.tile = Some(tile.into());
+        }
+    }
+
+    /// Whether accesses to tiles are micro-ops of their own ([`program::Tile`]).
+    pub(super) fn has_tiles(&self) -> bool {
+        self.env.block.of > MOST_WITHOUT_TILES
     }
 
     /// The index of the next micro-op.

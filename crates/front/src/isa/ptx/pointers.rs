@@ -73,7 +73,11 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &OpenObjects, s
                 sink,
             };
             let known = parts.get(&(t, i)).copied();
-            let ty = pass.access(&instr.op, untyped.binary_search(&i).is_ok(), known);
+            // A tile has bytes, whatever the elements of its object.
+            let ty = match instr.tile {
+                Some(_) => None,
+                None => pass.access(&instr.op, untyped.binary_search(&i).is_ok(), known),
+            };
             if memory::is_non_coherent(instr) {
                 pass.never_written(&instr.op);
             }
@@ -220,7 +224,8 @@ fn infer(
             let Some((addr, ty)) = access_of(&instr.op) else {
                 continue;
             };
-            if untyped.binary_search(&i).is_err() && addr.base().is_none() {
+            let is_typed = untyped.binary_search(&i).is_err() && instr.tile.is_none();
+            if is_typed && addr.base().is_none() {
                 for object in points.of(t, addr).into_iter().filter(|o| open.contains(o)) {
                     found.entry(object).or_insert(ty);
                 }

@@ -1,5 +1,7 @@
 //! Reads a thread's code: statements, and the row of each instruction.
 
+use std::sync::Mutex;
+
 use std::collections::HashSet;
 
 use diag::{MappedText, Sink};
@@ -49,6 +51,7 @@ impl PtxCode {
             origins,
             incomplete,
             suspects,
+            latest: Mutex::default(),
         }
     }
 }

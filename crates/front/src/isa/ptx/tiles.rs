@@ -31,7 +31,7 @@ use super::operands::plus;
 use super::table::{HINT, InstrRow, NOFTZ, NUMBERS, OperandRole, QualGroup, QualKind};
 use super::tensormap::{PLACES, tensor_map};
 use crate::isa::TensorShape;
-use program::{BinOp, CmpOp, Expr, Op, Scope, Space, Tag, Ty};
+use program::{BinOp, CmpOp, Expr, Op, Scope, Space, Tag, Tile, Ty};
 
 const MODES: QualGroup = QualGroup {
     kind: QualKind::Flag,
@@ -302,6 +302,11 @@ fn tile_loaded(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<()> {
     let targets = copies::targets(e, c, multicast)?;
     let (how, ty) = (AsyncAccess::weak(Tag::AsyncProxy), ends.ty);
     for (to, object) in targets {
+        if e.has_tiles() {
+            tile_copied(e, c, &ends, to, true)?;
+            mbarrier::complete(e, c, 3, object, ends.shape.bytes());
+            continue;
+        }
         let to = aligned(to, UNIT);
         for chunk in chunks(&ends.shape, &ends.coordinates) {
             let parts = 0..UNIT / i64::from(ty.bytes());
@@ -339,6 +344,54 @@ fn tile_loaded(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<()> {
     Some(())
 }
 
+/// Emits a copy between a tensor and a tile in shared memory, which is contiguous there.
+fn tile_copied(
+    e: &mut Emit<'_, '_>,
+    c: &PtxInstr,
+    ends: &TileEnds,
+    shared: Expr,
+    to_shared: bool,
+) -> Option<()> {
+    let dst = e.temporary(c, "copy 0", Ty::U64)?;
+    let how = AsyncAccess::weak(Tag::AsyncProxy);
+    let shape = &ends.shape;
+    let tensor = (
+        ends.tensor.clone(),
+        Tile::Box {
+            element: i64::from(shape.element),
+            sizes: shape.sizes.clone(),
+            strides: shape.strides.clone(),
+            boxes: shape.boxes.clone(),
+            coordinates: ends.coordinates.clone(),
+        },
+    );
+    // A swizzle permutes the pieces of a whole tile.
+    let pieces = Tile::Pieces {
+        offsets: vec![(0, shape.bytes())],
+        swizzle: 0,
+    };
+    let (from, to) = if to_shared {
+        (tensor, (shared, pieces))
+    } else {
+        ((shared, pieces), tensor)
+    };
+    let (addr, tile) = from;
+    let access = how.source(Ty::U64);
+    e.push_tile(Op::Load { dst, addr, access }, tile);
+    let (addr, tile) = to;
+    let access = how.target(Tag::Relaxed, Ty::U64);
+    let value = Expr::Reg(dst);
+    e.push_tile(
+        Op::Store {
+            addr,
+            value,
+            access,
+        },
+        tile,
+    );
+    Some(())
+}
+
 fn shifted(to: &Expr, by: i64) -> Expr {
     let byte = Ty {
         bits: 8,
@@ -352,6 +405,10 @@ fn store(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     }
     let Some(ends) = ends(e, c, 0, 2) else { return };
+    if e.has_tiles() {
+        let _ = tile_copied(e, c, &ends, c.expr(2), false);
+        return;
+    }
     let (how, ty) = (AsyncAccess::weak(Tag::AsyncProxy), ends.ty);
     let from = aligned(c.expr(2), UNIT);
     for chunk in chunks(&ends.shape, &ends.coordinates) {
@@ -383,6 +440,13 @@ fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         return;
     }
     let Some(ends) = ends(e, c, 0, 2) else { return };
+    if e.has_tiles() {
+        let message = "a reduction of a tile in a CTA of more than 32 threads is not supported";
+        e.error("unsupported-instruction", c.opcode.clone(), message, |d| {
+            d.label("try a smaller launch")
+        });
+        return;
+    }
     // The map has the type of the elements; here the instruction may name it, or they are words.
     if c.quals.get(QualKind::Type).is_none() || c.ty.bits != ends.ty.bits {
         let message = "a reduction of a tile needs the type of its elements";

@@ -19,8 +19,13 @@
 //!
 //! # Where we differ
 //! - Products are values that are not worked out.
-//! - Each thread makes all reads of its warpgroup's instruction. A thread of the test may so
-//!   represent a warpgroup.
+//! - In a CTA of at most 32 threads, each thread makes all reads of its warpgroup's instruction. A
+//!   thread of the test may so represent a warpgroup.
+//! - In a larger one, the first lane of each warp makes them, as one access to a tile. No race is
+//!   lost: the instruction waits for all lanes of its warp (`.sync`), so what comes before it in a
+//!   lane comes before the reads of the warp, in other lanes only by synchronisation. An access of
+//!   another lane of the warp has no order with these reads unless something orders the lanes, and
+//!   an access of the first lane has none with those of the other three warps.
 
 use std::collections::BTreeSet;
 
@@ -155,14 +160,19 @@ impl<'a> Emit<'a, '_> {
         if self.fragments.is_empty() {
             return Vec::new();
         }
-        let mut names: BTreeSet<String> = BTreeSet::new();
+        let mut names: Vec<&str> = Vec::new();
+        let mut note = |operand: &'a PtxOperand| {
+            if let OperandKind::Name(name) = &operand.kind {
+                names.push(self.str(&name.name));
+            }
+        };
         for operand in &m.raw.operands {
-            names.extend(self.name_of(operand));
-            if let OperandKind::Vector(all) | OperandKind::Pair(all) = &operand.kind {
-                names.extend(all.iter().filter_map(|one| self.name_of(one)));
+            match &operand.kind {
+                OperandKind::Vector(all) | OperandKind::Pair(all) => all.iter().for_each(&mut note),
+                _ => note(operand),
             }
         }
-        let shares = |list: &&FragmentState| !list.names.is_disjoint(&names);
+        let shares = |list: &&FragmentState| names.iter().any(|name| list.names.contains(*name));
         self.fragments.iter().filter(shares).cloned().collect()
     }
 
@@ -396,6 +406,10 @@ fn read(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize, outer: i64, major: Major)
         return None;
     }
     let bytes = length(e, matrix.object);
+    if e.has_tiles() && e.env.warp.rank > 0 {
+        // The first lane reads for its warp.
+        return Some(());
+    }
     let addresses = matrix.addresses(e, c, outer, major)?;
     let last = addresses.iter().filter_map(|(_, at)| *at).max();
     if let Some(end) = last.map(|at| at + CHUNK).filter(|end| *end > bytes) {
@@ -409,6 +423,11 @@ fn read(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize, outer: i64, major: Major)
     let mut access = AsyncAccess::weak(Tag::AsyncProxy).source(ty);
     access.tags.insert(Tag::Wgmma);
     let dst = e.temporary(c, "matrix operand", ty)?;
+    if e.has_tiles() {
+        let (addr, tile) = matrix.tile(outer, major)?;
+        e.push_tile(Op::Load { dst, addr, access }, tile);
+        return Some(());
+    }
     let parts = CHUNK / i64::from(ty.bytes());
     for (chunk, _) in addresses {
         for part in 0..parts {

@@ -15,11 +15,14 @@ use super::binding::{
 };
 use super::document::KernelDraft;
 use super::object::{code_of, declared, object, of_bytes, one_of, sized};
-use super::{Launch, PtxFile, fits};
+use super::{Launch, PtxFile, fits, maps};
 use crate::isa::ptx::module::{Kernel, ModuleVariable, Param};
 use crate::isa::ptx::{bits_named, files_named};
 use crate::litmus::toml::UNKNOWN;
 use diag::{Diagnostic, Sink};
+
+/// The bytes of a tensor map.
+const MAP_BYTES: u64 = 128;
 
 /// The special register with the size of a CTA's dynamic shared memory.
 const DYNAMIC: &str = "%dynamic_smem_size";
@@ -202,6 +205,15 @@ impl<'a> Drafting<'a> {
             let given = self.given.remove(&param.name);
             if let Some(ParameterValue::Tensor { buffer, shape }) = &given {
                 self.put_map(&param.name, buffer, shape);
+                continue;
+            }
+            if given.is_none()
+                && bytes.is_multiple_of(MAP_BYTES)
+                && let Some(shape) = maps::shape(&self.kernel.body)
+            {
+                let number = self.kernel.params.iter().position(|p| p.name == param.name);
+                let buffer = format!("tensor{}", number.unwrap_or(0));
+                self.put_map(&param.name, &buffer, &shape);
                 continue;
             }
             let made = given

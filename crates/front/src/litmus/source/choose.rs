@@ -33,6 +33,9 @@ const FEW: u32 = 4;
 const PAIR: u32 = 2;
 /// Threads in a block of code that takes any number: three steps of a tree.
 const SOME: u32 = 8;
+/// The most bytes of shared memory that a block has (CUDA C++ Programming Guide, Technical
+/// Specifications per Compute Capability).
+const MOST_SHARED: u64 = 227 << 10;
 /// The largest number of threads in a row of a block with rows.
 const ROW: u64 = 4;
 
@@ -139,7 +142,11 @@ pub(super) fn lengths(bound: &mut BoundLaunch, program: &Program) {
             layout.bytes(layout.cells()).max(1)
         };
         let end = reach.bytes.get(&loc).copied().unwrap_or(0);
-        let (most, word) = if bytes { (2 * TRIAL, 8) } else { (TRIAL, 1) };
+        let (most, word) = match bytes {
+            true if memory.dynamic => (MOST_SHARED, 8),
+            true => (2 * TRIAL, 8),
+            false => (TRIAL, 1),
+        };
         let mut length = end.div_ceil(element).clamp(1, most);
         if reach.open.contains(&loc) {
             length = length.max((threads * word).min(most));

@@ -75,21 +75,27 @@ pub(super) fn head(source: &PtxFile, kernel: &Kernel, span: Span) -> KernelHead 
         .map(|name| (name, BYTES.to_owned()))
         .collect();
     head.cluster = kernel.demands(".reqnctapercluster").map(sides);
-    head.limit = limit(kernel);
+    head.limit = limit(kernel, &source.text_of(kernel));
     head.traits = traits(source, kernel);
     head
 }
 
-/// The block that a kernel demands, or its largest one.
-fn limit(kernel: &Kernel) -> Option<BlockLimit> {
-    let exactly = kernel
-        .demands(".reqntid")
-        .map(sides)
-        .map(BlockLimit::Exactly);
-    let most = kernel
-        .demands(".maxntid")
-        .map(|sizes| sizes.iter().product());
-    exactly.or(most.map(BlockLimit::AtMost))
+/// The threads that execute a matrix instruction together.
+const WARPGROUP: u32 = 128;
+
+/// The block that a kernel demands, or its largest one. One whose warpgroups work together is as
+/// large as it may be.
+fn limit(kernel: &Kernel, text: &str) -> Option<BlockLimit> {
+    let exactly = kernel.demands(".reqntid").map(sides);
+    let most = kernel.demands(".maxntid").map(sides);
+    if has_word(text, "wgmma.") {
+        let whole = exactly.or(most).unwrap_or([WARPGROUP, 1, 1]);
+        return Some(BlockLimit::Exactly(whole));
+    }
+    let most = most.map(|sizes| sizes.iter().product());
+    exactly
+        .map(BlockLimit::Exactly)
+        .or(most.map(BlockLimit::AtMost))
 }
 
 /// Sizes in all three dimensions.

@@ -1,0 +1,84 @@
+//! Barriers and mbarrier objects of a run: who arrived in which phase, and what a phase hands over.
+//!
+//! # Invariants
+//! - An arrival counts for the same phase in every execution, because its thread knows that all
+//!   earlier phases are complete. A run with another arrival is given up.
+//! - A wait learns only of the phases that every execution must have completed by then: of the
+//!   states of the object that let it pass, the first that its thread does not know to be over.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::clock::Clock;
+use program::Scope;
+
+/// A barrier of a group of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct BarrierKey {
+    pub(super) domain: Scope,
+    /// The first thread of the group.
+    pub(super) group: usize,
+    pub(super) id: i64,
+    pub(super) lanes: Option<i64>,
+}
+
+/// The phases of a barrier or an object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Phases {
+    /// Its number in clocks.
+    pub(super) index: usize,
+    /// What the arrivals of the present phase hand over.
+    pub(super) present: Clock,
+    /// What each complete phase handed over.
+    pub(super) complete: Vec<Clock>,
+    /// The threads that arrived in the present phase.
+    pub(super) arrived: Vec<usize>,
+    /// By thread: the phase in which it arrived last.
+    pub(super) last: BTreeMap<usize, usize>,
+}
+
+impl Phases {
+    /// Completes the present phase.
+    pub(super) fn advance(&mut self) {
+        let mut clock = std::mem::take(&mut self.present);
+        clock.knows_phases(self.index, self.complete.len() as i64 + 1);
+        self.complete.push(clock);
+        self.arrived.clear();
+    }
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct RunBarriers {
+    by_key: HashMap<BarrierKey, Phases>,
+    by_address: HashMap<i64, Phases>,
+    made: usize,
+}
+
+impl RunBarriers {
+    pub(super) fn barrier(&mut self, key: BarrierKey) -> &mut Phases {
+        let made = &mut self.made;
+        self.by_key.entry(key).or_insert_with(|| Phases {
+            index: next(made),
+            ..Phases::default()
+        })
+    }
+
+    /// The object at an address.
+    pub(super) fn object(&mut self, address: i64) -> &mut Phases {
+        let made = &mut self.made;
+        self.by_address.entry(address).or_insert_with(|| Phases {
+            index: next(made),
+            ..Phases::default()
+        })
+    }
+
+    /// A new object at an address.
+    pub(super) fn renew(&mut self, address: i64) {
+        self.by_address.remove(&address);
+    }
+}
+
+fn next(made: &mut usize) -> usize {
+    *made += 1;
+    *made
+}

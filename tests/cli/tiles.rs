@@ -1,0 +1,107 @@
+//! Matrix pipelines of whole warpgroups: `check` of a module alone decides them, and finds what was
+//! taken out.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::fencepost;
+
+/// The answers about a module, by property.
+fn answers(folder: &Path, module: &str) -> Vec<Value> {
+    fs::write(folder.join("k.ptx"), module).expect("writable");
+    let said = fencepost(folder, &["check", "k.ptx", "--format", "jsonl"]);
+    assert_eq!(said.err, "", "{}", said.out);
+    let lines = said.out.lines().filter(|line| line.contains("\"verdict\""));
+    lines
+        .map(|line| serde_json::from_str(line).expect("an object"))
+        .collect()
+}
+
+fn pipeline() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    fs::read_to_string(root.join("tests/cli/tiles/pipeline.ptx")).expect("readable")
+}
+
+fn is_about(answer: &Value, property: &str) -> bool {
+    let name = answer["property"].as_str().unwrap_or_default();
+    name.split(':').next() == Some(property)
+}
+
+fn verdict<'a>(all: &'a [Value], property: &str) -> &'a str {
+    let of = |answer: &&Value| is_about(answer, property);
+    let answer = all.iter().find(of).expect("an answer");
+    answer["verdict"].as_str().expect("a word")
+}
+
+#[test]
+fn a_pipeline_of_a_warpgroup_is_decided() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = answers(folder.path(), &pipeline());
+    assert_eq!(verdict(&all, "race"), "race-free");
+    assert_eq!(verdict(&all, "liveness"), "terminates");
+    let module = pipeline().replace("st.shared.u32 [%r42+8192]", "st.shared.u32 [%r42+8704]");
+    let all = answers(folder.path(), &module);
+    assert_eq!(verdict(&all, "race"), "race-free");
+}
+
+/// Each part that is taken out, what is then found, and two words of the places.
+#[test]
+fn what_is_taken_out_of_a_pipeline_is_found() {
+    let rows = [
+        (
+            "wgmma.wait_group.sync.aligned 0;\n\tmbarrier",
+            "mbarrier",
+            "race",
+            "racy",
+            ["cp.async.bulk", "wgmma"],
+        ),
+        (
+            "fence.proxy.async.shared::cta;",
+            "",
+            "race",
+            "racy",
+            ["st.shared", "wgmma"],
+        ),
+        ("bar.sync 1;", "", "race", "racy", ["st.shared", "wgmma"]),
+        ("and.b32 %r21, %r40, 1;", "", "liveness", "hangs", ["", ""]),
+        (
+            "mov.u32 %r17, 8192;",
+            "mov.u32 %r17, 8192;\n\tshl.b32 %r17, %r17, 1;",
+            "liveness",
+            "hangs",
+            ["", ""],
+        ),
+        (
+            "mbarrier.arrive.shared::cta.b64 _, [%r6];",
+            "",
+            "liveness",
+            "hangs",
+            ["", ""],
+        ),
+        (
+            "wgmma.fence.sync.aligned;",
+            "",
+            "undefined",
+            "undefined",
+            ["wgmma.mma_async", ""],
+        ),
+    ];
+    for (part, instead, property, expected, places) in rows {
+        let module = pipeline();
+        assert_eq!(module.matches(part).count(), 1, "{part}");
+        let folder = tempfile::tempdir().expect("a folder");
+        let all = answers(folder.path(), &module.replace(part, instead));
+        assert_eq!(verdict(&all, property), expected, "{part}");
+        let of = |answer: &&Value| is_about(answer, property);
+        let text = all
+            .iter()
+            .find(of)
+            .map(Value::to_string)
+            .unwrap_or_default();
+        for place in places {
+            assert!(text.contains(place), "{part}: {place}: {text}");
+        }
+    }
+}
