@@ -27,12 +27,19 @@ pub(super) fn answer(unit: &Unit<'_>, ask: &Ask, settings: &Settings) -> Option<
     let run = operational::steady(&unit.test, &unit.model.model, &settings.set, deadline);
     Some(match run {
         SteadyAnswer::Open(why) => undecided(format!("executions may differ: {why}")),
-        SteadyAnswer::Misused(_, races) | SteadyAnswer::RacyUntil(races, _)
+        SteadyAnswer::HangsOnce { waits, .. } if matches!(ask, Ask::Liveness(_)) => {
+            waited(&waits, None)
+        }
+        SteadyAnswer::Misused(_, races)
+        | SteadyAnswer::RacyUntil(races, _)
+        | SteadyAnswer::HangsOnce { races, .. }
             if matches!(ask, Ask::Race) && !races.is_empty() =>
         {
             raced(races, false)
         }
-        SteadyAnswer::RacyUntil(_, why) => undecided(format!("executions may differ: {why}")),
+        SteadyAnswer::RacyUntil(_, why) | SteadyAnswer::HangsOnce { why, .. } => {
+            undecided(format!("executions may differ: {why}"))
+        }
         SteadyAnswer::Misused(fault, _) => match ask {
             Ask::Undefined | Ask::Misuse => {
                 let mut answer = Answer::new(Verdict::Undefined, STEADY);

@@ -42,7 +42,7 @@ impl<E> Tile<E> {
             Tile::Pieces { offsets, swizzle } => {
                 let last = offsets.last().map_or(0, |(at, bytes)| at + bytes);
                 // A swizzle permutes the pieces of a line.
-                (last - 1 | *swizzle) + 1
+                ((last - 1) | *swizzle) + 1
             }
             Tile::Box {
                 element,

@@ -6,7 +6,7 @@
 //! - A wait learns only of the phases that every execution must have completed by then: of the
 //!   states of the object that let it pass, the first that its thread does not know to be over.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::clock::Clock;
 use program::Scope;
@@ -34,6 +34,10 @@ pub(super) struct Phases {
     pub(super) arrived: Vec<usize>,
     /// By thread: the phase in which it arrived last.
     pub(super) last: BTreeMap<usize, usize>,
+    /// The threads that arrived in any phase.
+    pub(super) users: BTreeSet<usize>,
+    /// The number of arrivals that completes a phase, as the first one gives it.
+    pub(super) count: Option<Option<i64>>,
 }
 
 impl Phases {

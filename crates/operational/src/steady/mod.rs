@@ -20,8 +20,9 @@
 //!
 //! # Sources
 //! - PTX ISA 9.4, Memory Consistency Model; the clauses are those of `models/ptx.cat`, with
-//!   `async-fence = path`. Fences of memory and strong reads are not among them: a program with a
-//!   strong read is given up.
+//!   `async-fence = path`. A run gives up a program with a strong access, a fence of memory, a
+//!   relaxed operation on an mbarrier object, a second address of memory, or a barrier with fewer
+//!   arrivals than threads.
 //! - Determinate programs: R. M. Karp, R. E. Miller, "Parallel Program Schemata", JCSS 1969.
 //!
 //! # Where we differ
@@ -62,6 +63,16 @@ pub enum SteadyAnswer {
     },
     /// An operation breaks its precondition; the races before it.
     Misused(Box<Fault>, Vec<RacingPair>),
+    /// These threads wait forever in the run, which has these races. Other executions may go
+    /// another way; the reason.
+    HangsOnce {
+        /// The races, by two lines each.
+        races: Vec<RacingPair>,
+        /// The waits that never end, in words.
+        waits: Vec<String>,
+        /// Why other executions may differ.
+        why: String,
+    },
     /// The run has these races, and says nothing of what comes behind them; the reason.
     RacyUntil(Vec<RacingPair>, String),
     /// The run says nothing of other executions; the reason.
@@ -79,7 +90,7 @@ pub fn steady(
     if program.dialect != Dialect::Ptx || model.name != "ptx" {
         return SteadyAnswer::Open(format!("the model `{}`", model.name));
     }
-    if !set.is_empty() {
+    if !set.is_empty() || !test.options.is_empty() {
         return SteadyAnswer::Open("other readings of the model".to_owned());
     }
     let is_election = |instr: &Instr| {
@@ -141,9 +152,16 @@ fn one_run(
             thread.name, instr.line, instr.text
         )
     });
+    let waits = waits.collect::<Vec<_>>();
+    match run.unclear() {
+        Some(why) if !waits.is_empty() => return SteadyAnswer::HangsOnce { races, waits, why },
+        Some(why) if !races.is_empty() => return SteadyAnswer::RacyUntil(races, why),
+        Some(why) => return SteadyAnswer::Open(why),
+        None => {}
+    }
     SteadyAnswer::Decided {
         races,
-        waits: waits.collect(),
+        waits,
         missable,
         events: run.events,
         elects,

@@ -5,7 +5,7 @@
 //!   atomic writes is unknown.
 
 use program::memory::Memory;
-use program::{LocationKind, Program, Proxy, Space, ThreadId};
+use program::{LocationKind, Program, Space, ThreadId};
 
 /// A copy of an object.
 #[derive(Clone, Copy, Debug)]
@@ -31,11 +31,12 @@ impl RunMemory {
     /// # Errors
     /// If an object has an address for another proxy.
     pub(super) fn new(program: &Program) -> Result<RunMemory, String> {
-        let other = program.locations.iter().find(|location| {
-            matches!(&location.kind, LocationKind::Alias { proxy, .. } if *proxy != Proxy::Generic)
-        });
+        let other = program
+            .locations
+            .iter()
+            .find(|location| matches!(&location.kind, LocationKind::Alias { .. }));
         if let Some(location) = other {
-            return Err(format!("`{}`, an address for another proxy", location.name));
+            return Err(format!("`{}`, another address of memory", location.name));
         }
         let map = Memory::new(program);
         let mut copies: Vec<ObjectCopy> = Vec::new();

@@ -12,7 +12,7 @@ use super::barriers::{BarrierKey, RunBarriers};
 use super::clock::{Clock, Performer};
 use super::places::RunMemory;
 use super::shadow::{AccessKind, RunRace, Shadow, Touch};
-use program::mbarrier::{PHASE, PHASES, phase_of};
+use program::mbarrier::{PHASE, PHASES, count_of, phase_of};
 use program::{
     ATTENDED, Access, Attendance, Barrier, BarrierAction, BarrierNaming, BinOp, EventKind, Expr,
     Init, Instr, Mark, Op, Program, RegId, Scope, Space, Tag, ThreadId, Update,
@@ -77,6 +77,10 @@ struct Completion {
     performers: Vec<Performer>,
     site: (usize, usize),
     address: i64,
+    /// The bytes of the object, and its memory.
+    object: Option<TouchedBytes>,
+    /// What its thread knew as it began.
+    known: Clock,
 }
 
 /// A barrier that a thread names.
@@ -104,6 +108,8 @@ pub(super) struct SteadyRun<'p> {
     pub(super) events: usize,
     /// A look in vain behind which its thread went on.
     strayed: Option<(usize, usize)>,
+    /// A wait in vain that another execution may not have.
+    unclear: Option<(usize, usize)>,
     /// The waits at objects that passed.
     passed: Vec<PassedWait>,
 }
@@ -119,6 +125,8 @@ struct PassedWait {
 }
 
 type Ended<T> = Result<T, EarlyEnd>;
+/// Ranges of bytes, and their memory: 0 shared, 1 other.
+type TouchedBytes = (Vec<(i64, i64)>, usize);
 
 fn unsteady<T>(instr: &Instr, why: &str) -> Ended<T> {
     let place = format!("`{}` (line {}), {why}", instr.text, instr.line);
@@ -185,6 +193,7 @@ impl<'p> SteadyRun<'p> {
             mates,
             events: 0,
             strayed: None,
+            unclear: None,
             passed: Vec::new(),
         })
     }
@@ -238,6 +247,16 @@ impl<'p> SteadyRun<'p> {
             next.is_some_and(|next| next.of(wait.site.0) < wait.event)
         };
         passed.iter().find(misses).map(|wait| wait.site)
+    }
+
+    /// Why other executions may go another way than this run, which has ended.
+    pub(super) fn unclear(&self) -> Option<String> {
+        let (t, at) = self.unclear?;
+        let instr = self.instr(t, at);
+        let (text, line) = (&instr.text, instr.line.number);
+        Some(format!(
+            "`{text}` (line {line}), a wait that may end before, or never"
+        ))
     }
 
     fn instr(&self, t: usize, at: usize) -> &'p Instr {
@@ -365,12 +384,7 @@ impl<'p> SteadyRun<'p> {
 
     /// The ranges of bytes that an access touches, and its memory: 0 shared, 1 other. `None` for
     /// memory that no thread writes for another.
-    fn ranges(
-        &self,
-        t: usize,
-        at: usize,
-        access: &Access,
-    ) -> Ended<Option<(Vec<(i64, i64)>, usize)>> {
+    fn ranges(&self, t: usize, at: usize, access: &Access) -> Ended<Option<TouchedBytes>> {
         let instr = self.instr(t, at);
         let address = instr.op.address().and_then(|addr| self.eval(t, addr));
         let Some(address) = address else {
@@ -413,17 +427,8 @@ impl<'p> SteadyRun<'p> {
         let instr = self.instr(t, at);
         let op = &instr.op;
         let strong = op.accesses().any(|access| access.scope.is_some());
-        let wide = op.accesses().all(|access| {
-            let scope = access.scope.unwrap_or(Scope::Sys);
-            scope >= Scope::Gpu || self.mates[&Scope::Cta][t].len() == self.threads.len()
-        });
-        if strong && (matches!(op, Op::Load { .. }) || !wide) {
-            return unsteady(instr, "an atomic access without a fixed place in order");
-        }
-        if let Op::Rmw { dst: Some(_), .. } = op
-            && !strong
-        {
-            return unsteady(instr, "an atomic access of this kind");
+        if strong || matches!(op, Op::Rmw { .. }) {
+            return unsteady(instr, "a strong access");
         }
         let Some(access) = op.accesses().last() else {
             return Ok(());
@@ -438,22 +443,18 @@ impl<'p> SteadyRun<'p> {
             .and_then(|addr| self.eval(t, addr))
             .unwrap_or(0);
         if let Some((ranges, memory)) = self.ranges(t, at, access)? {
-            let kind = if strong {
-                AccessKind::Atomic
-            } else {
-                AccessKind::Weak
-            };
             let touch = Touch {
                 performer: t,
                 event,
                 site: (t, at),
                 write,
-                kind,
+                kind: AccessKind::Weak,
                 async_proxy: false,
+                tensormap: false,
                 memory,
             };
             let known = self.clocks[t].clone();
-            self.touch(touch, &ranges, &known);
+            self.touch(touch, &ranges, &known)?;
         }
         let bytes = access.ty.bytes();
         match op {
@@ -462,22 +463,16 @@ impl<'p> SteadyRun<'p> {
                 self.set(t, *dst, value);
             }
             Op::Store { value, .. } => {
-                let value = self.eval(t, value).filter(|_| !strong);
+                let value = self.eval(t, value);
                 self.memory
                     .store(address, address + i64::from(bytes), value);
-            }
-            Op::Rmw { dst, .. } => {
-                self.memory.store(address, address + i64::from(bytes), None);
-                if let Some(dst) = dst {
-                    self.set(t, *dst, None);
-                }
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn touch(&mut self, touch: Touch, ranges: &[(i64, i64)], known: &Clock) {
+    fn touch(&mut self, touch: Touch, ranges: &[(i64, i64)], known: &Clock) -> Ended<()> {
         let program = self.program;
         let line = |(t, at): (usize, usize)| program.threads[t].code[at].line.number;
         let is_new = |races: &[RunRace], a: &Touch, b: &Touch| {
@@ -486,6 +481,10 @@ impl<'p> SteadyRun<'p> {
             !races.iter().any(same)
         };
         self.shadow.touch(touch, ranges, known, &is_new);
+        match self.shadow.rewritten.take() {
+            Some((t, at)) => unsteady(self.instr(t, at), "with a tensor map that threads write"),
+            None => Ok(()),
+        }
     }
 
     /// Begins an asynchronous operation: it performs its accesses, and the thread goes on.
@@ -527,10 +526,14 @@ impl<'p> SteadyRun<'p> {
                     };
                     let performers = own.into_iter().collect();
                     let site = (t, at - 1);
+                    let object = self.ranges(t, at - 1, write)?;
+                    let known = self.clocks[t].clone();
                     self.pending.push_back(Completion {
                         performers,
                         site,
                         address,
+                        object,
+                        known,
                     });
                     // The check of its precondition follows.
                     at += 2;
@@ -584,13 +587,14 @@ impl<'p> SteadyRun<'p> {
                 write,
                 kind: AccessKind::Weak,
                 async_proxy: access.tags.has(Tag::AsyncProxy),
+                tensormap: access.tags.has(Tag::TensormapProxy),
                 memory,
             };
             let known = match access.tags.has(Tag::Wgmma) {
                 true => self.threads[t].fenced.clone(),
                 false => self.clocks[t].clone(),
             };
-            self.touch(touch, &ranges, &known);
+            self.touch(touch, &ranges, &known)?;
             if write {
                 ranges
                     .iter()
@@ -609,6 +613,20 @@ impl<'p> SteadyRun<'p> {
     /// Ends an operation: it signals its object.
     fn complete(&mut self, completion: &Completion) -> Ended<()> {
         let (t, at) = completion.site;
+        if let Some((ranges, memory)) = &completion.object {
+            let touch = Touch {
+                performer: self.performers,
+                event: 1,
+                site: (t, at),
+                write: true,
+                kind: AccessKind::Object,
+                async_proxy: false,
+                tensormap: false,
+                memory: *memory,
+            };
+            self.performers += 1;
+            self.touch(touch, ranges, &completion.known)?;
+        }
         let mut known = Clock::default();
         completion
             .performers
@@ -622,8 +640,18 @@ impl<'p> SteadyRun<'p> {
         let object = self.barriers.object(completion.address);
         object.present.join(&known);
         if phase_of(old) != phase_of(new) {
-            object.advance();
+            self.completed(t, at, completion.address)?;
         }
+        Ok(())
+    }
+
+    /// Completes the phase of an object.
+    fn completed(&mut self, t: usize, at: usize, address: i64) -> Ended<()> {
+        let is_pending = |other: &Completion| other.address == address;
+        if self.pending.iter().any(is_pending) {
+            return unsteady(self.instr(t, at), "which other operations may come before");
+        }
+        self.barriers.object(address).advance();
         Ok(())
     }
 
@@ -672,8 +700,21 @@ impl<'p> SteadyRun<'p> {
         let tags = write.tags;
         let waits = tags.has(Tag::MbarrierWait);
         let init = tags.has(Tag::MbarrierInit);
+        if tags.has(Tag::Relaxed) || waits && !tags.has(Tag::Acquire) {
+            return unsteady(instr, "a relaxed operation");
+        }
         let done = self.update(t, at, address)?;
         if waits && done.is_none() {
+            let word = self.memory.load(address, write.ty.bytes());
+            if word.is_none_or(|word| count_of(word) == 0) {
+                return unsteady(instr, "on memory without an object");
+            }
+            if self.might_have_passed(t, at, address) {
+                self.unclear.get_or_insert((t, at));
+            }
+            if self.threads[t].in_vain != Some(at) {
+                self.looks(t, at, write)?;
+            }
             self.threads[t].in_vain = Some(at);
             return Ok(Turn::Waits);
         }
@@ -709,10 +750,11 @@ impl<'p> SteadyRun<'p> {
                 write: true,
                 kind,
                 async_proxy: false,
+                tensormap: false,
                 memory,
             };
             let known = self.clocks[t].clone();
-            self.touch(touch, &ranges, &known);
+            self.touch(touch, &ranges, &known)?;
         }
         let Some((old, new)) = done else {
             // What follows finds the misuse.
@@ -740,9 +782,54 @@ impl<'p> SteadyRun<'p> {
             object.present.join(known);
         }
         if phase_of(old) != phase_of(new) {
-            object.advance();
+            self.completed(t, at, address)?;
         }
         Ok(Turn::On)
+    }
+
+    /// A wait looks at an object in vain.
+    fn looks(&mut self, t: usize, at: usize, access: &Access) -> Ended<()> {
+        let Some((ranges, memory)) = self.ranges(t, at, access)? else {
+            return Ok(());
+        };
+        let touch = Touch {
+            performer: t,
+            event: self.clocks[t].of(t) + 1,
+            site: (t, at),
+            write: false,
+            kind: AccessKind::Object,
+            async_proxy: false,
+            tensormap: false,
+            memory,
+        };
+        let known = self.clocks[t].clone();
+        self.touch(touch, &ranges, &known)
+    }
+
+    /// Whether a wait in vain could have passed in an earlier phase of those that its thread does
+    /// not know to be over.
+    fn might_have_passed(&mut self, t: usize, at: usize, address: i64) -> bool {
+        let Op::Rmw {
+            dst: Some(dst),
+            update: Update::When { cond, .. },
+            write,
+            ..
+        } = &self.instr(t, at).op
+        else {
+            return true;
+        };
+        let Some(word) = self.memory.load(address, write.ty.bytes()) else {
+            return true;
+        };
+        let object = self.barriers.object(address);
+        let (index, complete) = (object.index, object.complete.len() as i64);
+        let known = self.clocks[t].phases.get(&index).copied().unwrap_or(0);
+        let phase = phase_of(word);
+        (known..complete).any(|over| {
+            let earlier = (phase - (complete - over)).rem_euclid(PHASES);
+            let word = word & !((PHASES - 1) << PHASE) | earlier << PHASE;
+            self.eval_with(t, cond, Some((*dst, word))) != Some(0)
+        })
     }
 
     /// A wait that an object lets pass: it learns of the first phase that does.
@@ -751,7 +838,6 @@ impl<'p> SteadyRun<'p> {
         let Op::Rmw {
             dst: Some(dst),
             update: Update::When { cond, .. },
-            write,
             ..
         } = &instr.op
         else {
@@ -775,10 +861,7 @@ impl<'p> SteadyRun<'p> {
         });
         if first > known {
             let given = self.barriers.object(address).complete[first as usize - 1].clone();
-            match write.tags.has(Tag::Acquire) {
-                true => self.clocks[t].join(&given),
-                false => self.clocks[t].join_relaxed(&given),
-            }
+            self.clocks[t].join(&given);
         }
         Ok(Turn::On)
     }
@@ -792,6 +875,10 @@ impl<'p> SteadyRun<'p> {
         }
         if mark.kind != EventKind::Fence || tags.has_any(&[Tag::Half, Tag::Alias, Tag::GridWait]) {
             return unsteady(instr, "a fence of this form");
+        }
+        let orders = tags.has_any(&[Tag::Acquire, Tag::Release, Tag::SeqCst, Tag::TensormapProxy]);
+        if orders && !tags.has(Tag::MbarrierInit) {
+            return unsteady(instr, "a fence of memory");
         }
         let family = match () {
             () if tags.has(Tag::Wgmma) => MATRICES,
@@ -920,7 +1007,17 @@ impl<'p> SteadyRun<'p> {
             return Ok(self.released(t, at, &named, phase));
         }
         if arrived || barrier.action == BarrierAction::Wait {
-            return Err(EarlyEnd::Misuse(t, at));
+            return unsteady(instr, "out of turn");
+        }
+        if *state.count.get_or_insert(named.count) != named.count {
+            return unsteady(instr, "with another count than before");
+        }
+        state.users.insert(t);
+        if named
+            .count
+            .is_some_and(|count| state.users.len() as i64 > count)
+        {
+            return unsteady(instr, "by more threads than its count");
         }
         self.tick(t);
         let known = &self.clocks[t];

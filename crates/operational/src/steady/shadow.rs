@@ -15,8 +15,6 @@ const CHUNK: i64 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AccessKind {
     Weak,
-    /// An atomic that is strong in a scope with all threads of the run.
-    Atomic,
     /// The initialisation of an mbarrier object.
     Init,
     /// Another operation on an mbarrier object.
@@ -35,6 +33,8 @@ pub(super) struct Touch {
     pub(super) kind: AccessKind,
     /// Whether it uses the async proxy.
     pub(super) async_proxy: bool,
+    /// Whether it reads a tensor map for an operation.
+    pub(super) tensormap: bool,
     /// 0: shared memory, 1: other memory.
     pub(super) memory: usize,
 }
@@ -54,10 +54,8 @@ impl Touch {
     }
 
     fn conflicts(&self, next: &Touch) -> bool {
-        let both = |kind| self.kind == kind && next.kind == kind;
-        let strong = both(AccessKind::Object)
-            || both(AccessKind::Atomic) && self.async_proxy == next.async_proxy;
-        (self.write || next.write) && !strong
+        let objects = (self.kind, next.kind) == (AccessKind::Object, AccessKind::Object);
+        (self.write || next.write) && !objects
     }
 
     fn is_alike(&self, other: &Touch) -> bool {
@@ -88,6 +86,8 @@ pub(super) struct Shadow {
     chunks: HashMap<i64, Vec<PastTouch>>,
     /// The first race of each two micro-ops' lines.
     pub(super) races: Vec<RunRace>,
+    /// An operation whose tensor map a thread writes: fences of its proxy are not modelled here.
+    pub(super) rewritten: Option<(usize, usize)>,
 }
 
 impl Shadow {
@@ -112,6 +112,12 @@ impl Shadow {
                 let list = self.chunks.entry(chunk).or_default();
                 let apart = |old: &PastTouch| old.to <= new.from || new.to <= old.from;
                 for old in list.iter().filter(|old| !apart(old)) {
+                    let both = [(&old.touch, &touch), (&touch, &old.touch)];
+                    let map = both.iter().find(|(map, by)| map.tensormap && by.write);
+                    if let Some((map, _)) = map {
+                        self.rewritten = Some(map.site);
+                        continue;
+                    }
                     if old.touch.conflicts(&touch)
                         && !old
                             .touch
