@@ -24,7 +24,7 @@ const CONFIG: &str = r##"#:schema fencepost.config.schema.json
 # What `fencepost check` decides if no path is given.
 paths = ["litmus"]
 
-# The source files in these paths whose kernels are checked too.
+# `check` also takes the kernels in these source files.
 # kernels = ["**/*.cu", "**/*.cl"]
 
 # `fencepost check --profile ci`

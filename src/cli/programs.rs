@@ -180,8 +180,8 @@ impl Agents<'_> {
                  Concurrent Execution)"
             }
             CommandKind::HostFunction => {
-                "a host function runs when its stream comes to it, beside the host (CUDA runtime \
-                 API, cudaLaunchHostFunc)"
+                "a host function runs when its stream comes to it, as the host goes on (CUDA \
+                 runtime API, cudaLaunchHostFunc)"
             }
             _ if of.name.contains("Free") || of.name.contains("Malloc") => {
                 "memory is allocated and freed in the order of its stream (CUDA runtime API, \

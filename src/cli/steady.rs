@@ -1,4 +1,4 @@
-//! Asks one run about a kernel whose accesses to tiles the exact engines refuse.
+//! Asks one run about a kernel with accesses to tiles, which the exact engines refuse.
 
 use std::time::{Duration, Instant};
 

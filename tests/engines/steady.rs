@@ -20,7 +20,7 @@ const LIMITS: Limits = Limits {
     timeout: Some(Duration::from_secs(10)),
 };
 
-/// What a run says of a test: each claim is a verdict of the exact engines.
+/// The claims of a run: each is a verdict that the exact engines should give.
 fn claims(test: &LitmusTest, model: &Model) -> Vec<(&'static str, Verdict)> {
     let deadline = Some(Instant::now() + Duration::from_secs(10));
     match steady(test, model, &[], deadline) {

@@ -11,7 +11,7 @@
 //! - Nothing else orders a copy. The caller's own accesses in front of it are unordered, too, for
 //!   another thread may make the copy.
 
-use program::{GroupCopy, RegId};
+use program::RegId;
 
 use crate::exec::{Among, BeginAt, Exec, State};
 use crate::term::Term;
@@ -62,11 +62,11 @@ impl Exec<'_> {
     /// The place in the code of the copy that accesses belong to, and how many copies the thread
     /// has begun there before; `None`: they belong to none.
     pub(crate) fn of_group(&self, state: &State) -> Option<(usize, Term)> {
-        let runs = |copy: &GroupCopy| {
+        let mut copies = self.program.group_copies.iter();
+        let place = copies.position(|copy| {
             let runs = state.regs[usize::from(copy.runs.0)];
             self.terms.constant(runs) == Some(1)
-        };
-        let place = self.program.group_copies.iter().position(runs)?;
+        })?;
         let begun = self.program.group_copies[place].begun;
         Some((place, state.regs[usize::from(begun.0)]))
     }

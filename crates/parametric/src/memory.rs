@@ -23,7 +23,6 @@ use program::{Access, BinOp, Dialect, Expr, LocId, LocationKind, Space, Ty};
 use crate::exec::{AccessAt, Counter, Exec, MemoryEffect, PlaceAt, State};
 use crate::operations::{Cell, Ticket, added, is_plain, is_strong};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, range_of};
-use front::litmus::form::PointerTarget;
 
 /// A place that an access may reach, if a condition holds.
 #[derive(Clone, Copy)]
@@ -346,8 +345,8 @@ impl Exec<'_> {
         let offset = self.terms.constant(*args.first()?)?;
         let of = self.memory.iter().find(|(_, symbol)| **symbol == id);
         let holder = of.map(|((object, _), _)| *object)?;
-        let is_own = |t: &&PointerTarget| t.holder == holder && t.offset == offset;
-        let target = self.targets.iter().find(is_own)?;
+        let mut targets = self.targets.iter().filter(|t| t.holder == holder);
+        let target = targets.find(|t| t.offset == offset)?;
         if self.recording {
             self.found.followed.insert(holder);
         }

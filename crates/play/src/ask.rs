@@ -105,8 +105,8 @@ fn check(request: &CheckRequest) -> Reply {
         tests,
         ..refused(read.warnings)
     };
-    let by_name = |test: &&LitmusTest| request.test.is_empty() || test.name == request.test;
-    let Some(test) = read.tests.iter().find(by_name) else {
+    let mut tests = read.tests.iter();
+    let Some(test) = tests.find(|test| request.test.is_empty() || test.name == request.test) else {
         let message = match request.test.as_str() {
             "" => "the text has no test and no kernel".to_owned(),
             name => format!("the text has no test `{name}`"),

@@ -1,8 +1,8 @@
 //! Tiles: the bytes that one access of a matrix instruction or a tensor copy covers.
 //!
-//! In a large CTA, an access to a tile is one micro-op. Its address is that of the tile's start, and
-//! the tile lists the bytes. In a small one, each element of a tile is a micro-op, and there are no
-//! tiles.
+//! In a large CTA, an access to a tile is one micro-op. Its address is that of the tile's start,
+//! and the tile lists the bytes. In a small one, each element of a tile is a micro-op, and
+//! there are no tiles.
 //!
 //! # Invariants
 //! - Only asynchronous loads and stores have tiles, and nothing depends on the values that they

@@ -40,7 +40,7 @@ use std::time::Instant;
 use cat::model::ir::Model;
 use program::litmus::LitmusTest;
 use program::options::Setting;
-use program::{Dialect, Instr, Tag};
+use program::{Dialect, Tag};
 use run::{EarlyEnd, SteadyRun};
 use shadow::{RunRace, Touch};
 use verdict::{Fault, FaultEvent, RacingPair, WitnessEvent};
@@ -48,7 +48,7 @@ use verdict::{Fault, FaultEvent, RacingPair, WitnessEvent};
 /// What the runs of a program show.
 #[derive(Clone, Debug)]
 pub enum SteadyAnswer {
-    /// Every execution goes as the run, which has these races, and these threads wait forever in it.
+    /// Every execution goes as the run, with these races, and these threads wait forever in it.
     Decided {
         /// The races, by two lines each.
         races: Vec<RacingPair>,
@@ -93,11 +93,7 @@ pub fn steady(
     if !set.is_empty() || !test.options.is_empty() {
         return SteadyAnswer::Open("other readings of the model".to_owned());
     }
-    let is_election = |instr: &Instr| {
-        let assembly = instr.assembly.as_ref();
-        assembly.is_some_and(|assembly| assembly.opcode == "elect")
-    };
-    let elects = program.instrs().any(|(_, _, instr)| is_election(instr));
+    let elects = program.instrs().any(|(_, _, instr)| run::elects(instr));
     let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     let mut found = None;
     for last_lane in [false, true] {

@@ -52,8 +52,10 @@ impl RunMemory {
                 }),
             }
         }
-        let known = |cell: &program::memory::Cell| (!cell.unknown).then_some(cell.init);
-        let values = map.cells.iter().map(known).collect();
+        let cells = map.cells.iter();
+        let values = cells
+            .map(|cell| (!cell.unknown).then_some(cell.init))
+            .collect();
         Ok(RunMemory {
             map,
             copies,

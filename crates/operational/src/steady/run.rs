@@ -133,6 +133,20 @@ fn unsteady<T>(instr: &Instr, why: &str) -> Ended<T> {
     Err(EarlyEnd::Unsteady(place))
 }
 
+/// Whether an instruction elects a lane.
+pub(super) fn elects(instr: &Instr) -> bool {
+    let assembly = instr.assembly.as_ref();
+    assembly.is_some_and(|assembly| assembly.opcode == "elect")
+}
+
+/// The lines of two accesses.
+fn lines(program: &Program, a: &Touch, b: &Touch) -> [u32; 2] {
+    [a, b].map(|touch| {
+        let (t, at) = touch.site;
+        program.threads[t].code[at].line.number
+    })
+}
+
 impl<'p> SteadyRun<'p> {
     /// A run before its first step.
     ///
@@ -225,14 +239,10 @@ impl<'p> SteadyRun<'p> {
                 self.complete(&completion)?;
                 continue;
             }
-            let waiting = |(t, thread): (usize, &RunThread)| {
-                (!thread.ended).then(|| (t, thread.in_vain.unwrap_or(thread.pc)))
-            };
-            return Ok(self
-                .threads
-                .iter()
-                .enumerate()
-                .filter_map(waiting)
+            let threads = self.threads.iter().enumerate();
+            let waiting = threads.filter(|(_, thread)| !thread.ended);
+            return Ok(waiting
+                .map(|(t, thread)| (t, thread.in_vain.unwrap_or(thread.pc)))
                 .collect());
         }
     }
@@ -241,12 +251,13 @@ impl<'p> SteadyRun<'p> {
     /// the thread looks, and then the wait is for the one behind it.
     pub(super) fn missable(&mut self) -> Option<(usize, usize)> {
         let passed = std::mem::take(&mut self.passed);
-        let misses = |wait: &&PassedWait| {
+        let mut passed = passed.iter();
+        let missed = passed.find(|wait| {
             let object = self.barriers.object(wait.address);
             let next = object.complete.get(wait.over);
             next.is_some_and(|next| next.of(wait.site.0) < wait.event)
-        };
-        passed.iter().find(misses).map(|wait| wait.site)
+        });
+        missed.map(|wait| wait.site)
     }
 
     /// Why other executions may go another way than this run, which has ended.
@@ -336,8 +347,7 @@ impl<'p> SteadyRun<'p> {
                 self.set(t, *dst, value);
             }
             Op::Choice { dst, .. } => {
-                let elects = instr.assembly.as_ref().is_some_and(|a| a.opcode == "elect");
-                if !elects {
+                if !elects(instr) {
                     return unsteady(instr, "with a free choice");
                 }
                 let warp = &self.mates[&Scope::Warp][t];
@@ -474,11 +484,11 @@ impl<'p> SteadyRun<'p> {
 
     fn touch(&mut self, touch: Touch, ranges: &[(i64, i64)], known: &Clock) -> Ended<()> {
         let program = self.program;
-        let line = |(t, at): (usize, usize)| program.threads[t].code[at].line.number;
         let is_new = |races: &[RunRace], a: &Touch, b: &Touch| {
-            let lines = (line(a.site), line(b.site));
-            let same = |race: &RunRace| (line(race.first.site), line(race.second.site)) == lines;
-            !races.iter().any(same)
+            let lines = lines(program, a, b);
+            !races
+                .iter()
+                .any(|race| self::lines(program, &race.first, &race.second) == lines)
         };
         self.shadow.touch(touch, ranges, known, &is_new);
         match self.shadow.rewritten.take() {
@@ -647,8 +657,7 @@ impl<'p> SteadyRun<'p> {
 
     /// Completes the phase of an object.
     fn completed(&mut self, t: usize, at: usize, address: i64) -> Ended<()> {
-        let is_pending = |other: &Completion| other.address == address;
-        if self.pending.iter().any(is_pending) {
+        if self.pending.iter().any(|other| other.address == address) {
             return unsteady(self.instr(t, at), "which other operations may come before");
         }
         self.barriers.object(address).advance();
@@ -931,11 +940,8 @@ impl<'p> SteadyRun<'p> {
             MATRICES => self.warpgroup(t),
             _ => vec![t],
         };
-        let late = |u: &usize| {
-            let other = &self.threads[*u];
-            other.groups[family].made.len() < until && !other.ended
-        };
-        if of.iter().any(late) {
+        let mut others = of.iter().map(|u| &self.threads[*u]);
+        if others.any(|other| other.groups[family].made.len() < until && !other.ended) {
             self.threads[t].in_vain = Some(at);
             return Ok(Turn::Waits);
         }
@@ -954,11 +960,16 @@ impl<'p> SteadyRun<'p> {
     }
 
     fn warpgroup(&self, t: usize) -> Vec<usize> {
-        let number = |u: usize| self.program.threads[u].place.warp.map(|warp| warp / WARPS);
         let mates = self.mates[&Scope::Cta][t].iter().copied();
+        let own = self.warpgroup_number(t);
         mates
-            .filter(|u| *u == t || number(*u).is_some() && number(*u) == number(t))
+            .filter(|u| *u == t || own.is_some() && self.warpgroup_number(*u) == own)
             .collect()
+    }
+
+    fn warpgroup_number(&self, t: usize) -> Option<u32> {
+        let place = &self.program.threads[t].place;
+        place.warp.map(|warp| warp / WARPS)
     }
 
     /// The key, the members and the count of a barrier.
@@ -977,9 +988,9 @@ impl<'p> SteadyRun<'p> {
         let Some(group) = self.mates.get(&barrier.domain).map(|all| &all[t]) else {
             return unsteady(instr, "a barrier of this scope");
         };
-        let is_named = |rank: usize| lanes.is_none_or(|lanes| lanes >> rank.min(63) & 1 == 1);
         let members = group.iter().enumerate();
-        let members = members.filter(|(rank, _)| is_named(*rank));
+        let members =
+            members.filter(|(rank, _)| lanes.is_none_or(|lanes| lanes >> (*rank).min(63) & 1 == 1));
         Ok(NamedBarrier {
             key: BarrierKey {
                 domain: barrier.domain,
@@ -1100,14 +1111,13 @@ impl<'p> SteadyRun<'p> {
         if *attendance == Attendance::Present {
             return unsteady(instr, "a meeting of those that happen to be there");
         }
-        let named = |rank: &usize| lanes >> rank & 1 == 1;
         let ranks: Vec<(usize, usize)> = group.into_iter().enumerate().collect();
         let mut brought: Vec<Option<i64>> = vec![Some(0); usize::from(ATTENDED) + 1];
         let mut came = Vec::new();
         let mut set = 0;
         for (rank, u) in ranks
             .into_iter()
-            .filter(|(rank, _)| *rank < 64 && named(rank))
+            .filter(|(rank, _)| *rank < 64 && lanes >> rank & 1 == 1)
         {
             if self.threads[u].ended && attendance.spares_ended() {
                 continue;

@@ -110,8 +110,8 @@ impl Shadow {
                     to: (end - chunk * CHUNK) as u8,
                 };
                 let list = self.chunks.entry(chunk).or_default();
-                let apart = |old: &PastTouch| old.to <= new.from || new.to <= old.from;
-                for old in list.iter().filter(|old| !apart(old)) {
+                let old = list.iter();
+                for old in old.filter(|old| new.from < old.to && old.from < new.to) {
                     let both = [(&old.touch, &touch), (&touch, &old.touch)];
                     let map = both.iter().find(|(map, by)| map.tensormap && by.write);
                     if let Some((map, _)) = map {

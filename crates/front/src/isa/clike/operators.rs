@@ -301,8 +301,9 @@ impl Lowering<'_, '_> {
             ExprKind::Call(name, args) => {
                 let args: Vec<Vec<Value>> =
                     args.iter().map(|arg| self.components_of(arg, n)).collect();
-                let of_component = |i: usize| args.iter().map(|arg| arg[i].clone()).collect();
-                let all: Vec<Vec<Value>> = (0..n).map(of_component).collect();
+                let all: Vec<Vec<Value>> = (0..n)
+                    .map(|i| args.iter().map(|arg| arg[i].clone()).collect())
+                    .collect();
                 let word = self.str(name);
                 let all = all.into_iter();
                 all.map(|values| self.math_of_component(tree, word, &element, values))

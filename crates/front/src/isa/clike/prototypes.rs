@@ -48,8 +48,8 @@ impl<'a> Lowering<'a, '_> {
         let word = self.str(name);
         let all = self.prototypes.get(word)?;
         // A declaration may stand in the file again.
-        let takes = |n: usize| all[n].params.len() == args.len();
-        let prototype = (0..all.len()).find(|n| takes(*n)).map(|n| all[n].clone());
+        let fits = all.iter().find(|one| one.params.len() == args.len());
+        let prototype = fits.cloned();
         let Some(prototype) = prototype else {
             let message = format!("`{word}` takes another number of arguments");
             self.error("wrong-operands", name, message, |d| {

@@ -213,9 +213,9 @@ impl Structure {
         })
     }
 
-    /// The vector type of that name: a structure of up to four members, in OpenCL C also of eight or
-    /// sixteen. Vectors of two or four members are aligned as a whole (CUDA C++ Programming Guide,
-    /// *Built-in Vector Types*). In OpenCL C, a vector of three has the size of one of four
+    /// The vector type of that name: a structure of up to four members, in OpenCL C also of eight
+    /// or sixteen. Vectors of two or four members are aligned as a whole (CUDA C++ Programming
+    /// Guide, *Built-in Vector Types*). In OpenCL C, a vector of three has the size of one of four
     /// (OpenCL C, *Alignment of Types*).
     pub(super) fn vector(name: &str, opencl: bool) -> Option<Structure> {
         let of = name.trim_end_matches(|c: char| c.is_ascii_digit());

@@ -166,8 +166,10 @@ pub(super) fn before(
         BranchPolicy::Written,
         BranchPolicy::All,
     ] {
-        let is_found = |at: &usize| flows.iter().any(|found| found.contains_key(at));
-        if asked.iter().all(is_found) {
+        if asked
+            .iter()
+            .all(|at| flows.iter().any(|found| found.contains_key(at)))
+        {
             break;
         }
         let mut found = HashMap::new();

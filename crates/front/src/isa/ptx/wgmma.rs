@@ -172,8 +172,11 @@ impl<'a> Emit<'a, '_> {
                 _ => note(operand),
             }
         }
-        let shares = |list: &&FragmentState| names.iter().any(|name| list.names.contains(*name));
-        self.fragments.iter().filter(shares).cloned().collect()
+        self.fragments
+            .iter()
+            .filter(|list| names.iter().any(|name| list.names.contains(*name)))
+            .cloned()
+            .collect()
     }
 
     /// Checks the registers of an instruction, before its own micro-ops.

@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //! - Only the text of the kernel decides, so equal kernels have equal tensors.
-//! - The tensor is one box. A copy at other coordinates writes zeros to shared memory, or nothing to
-//!   global memory.
+//! - The tensor is one box. A copy at other coordinates writes zeros to shared memory, or nothing
+//!   to global memory.
 //!
 //! # Where we differ
 //! - All maps of a kernel have one box. Elements have 16 bits, and a row has 64 of them, with a

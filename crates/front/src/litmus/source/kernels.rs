@@ -479,8 +479,8 @@ fn add_targets(form: &mut Form, parameter: &str) {
         return;
     };
     let (layout, count) = (layout.clone(), init.len());
-    let is_word = |cell: &u32| layout.field(*cell).ty.bits == 64;
-    for cell in (0..count as u32).filter(is_word).take(MOST_TARGETS) {
+    let words = (0..count as u32).filter(|cell| layout.field(*cell).ty.bits == 64);
+    for cell in words.take(MOST_TARGETS) {
         form.targets.push(PointerTarget {
             holder: LocId(holder as u16),
             offset: layout.offset(cell),

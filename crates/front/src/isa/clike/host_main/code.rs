@@ -322,8 +322,8 @@ impl<'a> HostCode<'a> {
 
     /// The parameters of a function that the file declares and does not define.
     pub(super) fn only_declared(&self, name: &str) -> Option<Vec<HostDeclared>> {
-        let declares = |item: &&Item| !item.is_function && item.declares(name);
-        let item = self.items.iter().find(declares)?;
+        let mut variables = self.items.iter().filter(|item| !item.is_function);
+        let item = variables.find(|item| item.declares(name))?;
         let source = &self.text.as_str()[item.range.clone()];
         let at = words(source)
             .into_iter()

@@ -899,8 +899,8 @@ impl<'a> HostParser<'a> {
             || type_named(bare).is_some();
         let known = self.types.get(word).and_then(Option::as_ref);
         let typed = typed || known.is_some_and(HostType::is_record);
-        let is_class = |of: &HostType| matches!(of.base, HostBase::Template);
-        let instance = known.is_some_and(is_class) && self.sign(1) == "<";
+        let is_class = known.is_some_and(|of| matches!(of.base, HostBase::Template));
+        let instance = is_class && self.sign(1) == "<";
         let template = matches!(
             word,
             "std::vector" | "std::array" | "std::thread" | "std::jthread" | "std::make_unique"

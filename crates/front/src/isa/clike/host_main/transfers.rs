@@ -14,7 +14,7 @@ use super::library::{memory_of, repeated};
 use super::machine::{Flow, Machine};
 use super::parser::Read;
 use super::runtime::{RuntimeCallSite, SUCCESS, kind_word};
-use super::values::{AllocatedBy, HostValue, HostVariable, LineEffect, Pointer};
+use super::values::{AllocatedBy, HostValue, LineEffect, Pointer};
 
 /// Bytes that a call copies: where they go, and where they are, each with its memory.
 struct CopyPart {
@@ -443,8 +443,8 @@ impl Machine<'_> {
         self.unless_late(flow, Flow::Exit)?;
         self.frames.truncate(frames);
         self.inside = inside;
-        let changed = |(old, new): (&HostValue, &HostVariable)| *old != new.value;
-        if cells.iter().zip(&self.state.cells).any(changed) {
+        let mut values = cells.iter().zip(&self.state.cells);
+        if values.any(|(old, new)| *old != new.value) {
             return self.shared_variable(&function.range);
         }
         let own = std::mem::replace(&mut self.state.lines, lines);

@@ -391,8 +391,8 @@ impl HostRecord {
         true
     }
 
-    /// The largest alignment of a member. Vectors of two and four numbers are aligned to their size,
-    /// up to 16 bytes (CUDA C++ Programming Guide, Built-in Vector Types).
+    /// The largest alignment of a member. Vectors of two and four numbers are aligned to their
+    /// size, up to 16 bytes (CUDA C++ Programming Guide, Built-in Vector Types).
     fn alignment(&self) -> i64 {
         let members = &self.members;
         let is_vector = !members.is_empty()
