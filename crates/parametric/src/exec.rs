@@ -70,7 +70,7 @@ pub struct AccessAt {
     pub iterations: Vec<Term>,
     /// Its instruction.
     pub at: usize,
-    /// Its place in the order in which the code is gone through.
+    /// Its position in a walk through the code.
     pub order: usize,
 }
 
@@ -108,7 +108,7 @@ pub struct BarrierAt {
     pub orders: bool,
     /// Its instruction.
     pub at: usize,
-    /// Its place in the order in which the code is gone through.
+    /// Its position in a walk through the code.
     pub order: usize,
 }
 

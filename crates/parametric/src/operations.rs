@@ -165,7 +165,7 @@ pub struct ObjectOp {
     pub synchronizes: bool,
     /// The iterations in which it is, outermost first.
     pub iterations: Vec<Term>,
-    /// Its place in the order in which the code is gone through.
+    /// Its position in a walk through the code.
     pub order: usize,
 }
 

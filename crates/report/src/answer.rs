@@ -75,7 +75,7 @@ struct AnswerObject<'a> {
     /// Of a kernel of a source file: its launch.
     #[serde(skip_serializing_if = "Option::is_none")]
     launch: Option<&'a str>,
-    /// Of a kernel: how far the answer goes.
+    /// How far the answer about a kernel goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     proved: Option<&'a str>,
     /// Of launches that were tried: the most blocks, and the most threads of a block.

@@ -190,7 +190,7 @@ pub struct Answer {
     /// Reads that can observe memory before any write to it.
     #[serde(default)]
     pub unwritten: Vec<Unwritten>,
-    /// Of a kernel: how far the answer goes.
+    /// How far the answer about a kernel goes.
     #[serde(default)]
     pub reach: Option<Box<Reach>>,
 }
