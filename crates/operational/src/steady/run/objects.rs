@@ -1,0 +1,268 @@
+//! Operations of a run on mbarrier objects.
+//!
+//! # Invariants
+//! - The word of an object is always known. An operation changes it as its micro-op says.
+//! - A phase that might end in another order than in this run gives the run up.
+
+use super::super::clock::Clock;
+use super::super::shadow::{AccessKind, Touch};
+use super::{Completion, EarlyEnd, Ended, PassedWait, SteadyRun, Turn, unsteady};
+use program::mbarrier::{PHASE, PHASES, count_of, phase_of};
+use program::{Access, Op, Tag, Update};
+
+impl SteadyRun<'_> {
+    /// Ends an operation: it signals its object.
+    pub(super) fn complete(&mut self, completion: &Completion) -> Ended<()> {
+        let (t, at) = completion.site;
+        if let Some((ranges, memory)) = &completion.object {
+            let touch = Touch {
+                performer: self.performers,
+                event: 1,
+                site: (t, at),
+                write: true,
+                kind: AccessKind::Object,
+                async_proxy: false,
+                tensormap: false,
+                memory: *memory,
+            };
+            self.performers += 1;
+            self.touch(touch, ranges, &completion.known)?;
+        }
+        let mut known = Clock::default();
+        completion
+            .performers
+            .iter()
+            .for_each(|own| known.learn(*own, 1));
+        self.events += 1;
+        let passed = self.update(t, at, completion.address)?;
+        let Some((old, new)) = passed else {
+            return Err(EarlyEnd::Misuse(t, at));
+        };
+        let object = self.barriers.object(completion.address);
+        object.present.join(&known);
+        if phase_of(old) != phase_of(new) {
+            self.completed(t, at, completion.address)?;
+        }
+        Ok(())
+    }
+
+    /// Completes the phase of an object.
+    fn completed(&mut self, t: usize, at: usize, address: i64) -> Ended<()> {
+        if self.pending.iter().any(|other| other.address == address) {
+            return unsteady(self.instr(t, at), "which other operations may come before");
+        }
+        self.barriers.object(address).advance();
+        Ok(())
+    }
+
+    /// Applies an operation to the word of an mbarrier object. Returns the old word and the new
+    /// one, if it writes.
+    fn update(&mut self, t: usize, at: usize, address: i64) -> Ended<Option<(i64, i64)>> {
+        let instr = self.instr(t, at);
+        let Op::Rmw {
+            dst: Some(dst),
+            update: Update::When { cond, new },
+            write,
+            ..
+        } = &instr.op
+        else {
+            return unsteady(instr, "an operation of this form on an mbarrier object");
+        };
+        let bytes = write.ty.bytes();
+        let Some(old) = self.memory.load(address, bytes) else {
+            return unsteady(instr, "on memory with an unknown value");
+        };
+        self.set(t, *dst, Some(old));
+        let with = Some((*dst, old));
+        match self.eval_with(t, cond, with) {
+            None => unsteady(instr, "with a precondition on an unknown value"),
+            Some(0) => Ok(None),
+            Some(_) => {
+                let Some(new) = self.eval_with(t, new, with) else {
+                    return unsteady(instr, "with an unknown number");
+                };
+                self.memory
+                    .store(address, address + i64::from(bytes), Some(new));
+                Ok(Some((old, new)))
+            }
+        }
+    }
+
+    /// An operation of a thread on an mbarrier object.
+    pub(super) fn object(&mut self, t: usize, at: usize) -> Ended<Turn> {
+        let instr = self.instr(t, at);
+        let Op::Rmw { addr, write, .. } = &instr.op else {
+            return Ok(Turn::On);
+        };
+        let Some(address) = self.eval(t, addr) else {
+            return unsteady(instr, "at an address that depends on an unknown value");
+        };
+        let tags = write.tags;
+        let waits = tags.has(Tag::MbarrierWait);
+        let init = tags.has(Tag::MbarrierInit);
+        if tags.has(Tag::Relaxed) || waits && !tags.has(Tag::Acquire) {
+            return unsteady(instr, "a relaxed operation");
+        }
+        let done = self.update(t, at, address)?;
+        if waits && done.is_none() {
+            let word = self.memory.load(address, write.ty.bytes());
+            if word.is_none_or(|word| count_of(word) == 0) {
+                return unsteady(instr, "on memory without an object");
+            }
+            if self.might_have_passed(t, at, address) {
+                self.unclear.get_or_insert((t, at));
+            }
+            if self.threads[t].in_vain != Some(at) {
+                self.looks(t, at, write)?;
+            }
+            self.threads[t].in_vain = Some(at);
+            return Ok(Turn::Waits);
+        }
+        if waits && self.threads[t].in_vain != Some(at) {
+            let known = self.clocks[t]
+                .phases
+                .get(&self.barriers.object(address).index);
+            let known = known.copied().unwrap_or(0);
+            let complete = self.barriers.object(address).complete.len() as i64;
+            // It may look before the phase is over, so it does once.
+            if let (true, Op::Rmw { dst: Some(dst), .. }, Some((word, _))) =
+                (known < complete, &instr.op, done)
+            {
+                let earlier = (phase_of(word) - (complete - known)).rem_euclid(PHASES);
+                let word = word & !((PHASES - 1) << PHASE) | earlier << PHASE;
+                self.set(t, *dst, Some(word));
+                self.threads[t].in_vain = Some(at);
+                self.events += 1;
+                return Ok(Turn::Waits);
+            }
+        }
+        let event = self.tick(t);
+        if let Some((ranges, memory)) = self.ranges(t, at, write)? {
+            let kind = if init {
+                AccessKind::Init
+            } else {
+                AccessKind::Object
+            };
+            let touch = Touch {
+                performer: t,
+                event,
+                site: (t, at),
+                write: true,
+                kind,
+                async_proxy: false,
+                tensormap: false,
+                memory,
+            };
+            let known = self.clocks[t].clone();
+            self.touch(touch, &ranges, &known)?;
+        }
+        let Some((old, new)) = done else {
+            // What follows finds the misuse.
+            return Ok(Turn::On);
+        };
+        if init {
+            self.barriers.renew(address);
+            self.threads[t].inits.push(address);
+            return Ok(Turn::On);
+        }
+        if waits {
+            return self.passes(t, at, address, old);
+        }
+        let known = &self.clocks[t];
+        let object = self.barriers.object(address);
+        let phases = known.phases.get(&object.index).copied().unwrap_or(0);
+        if phases != object.complete.len() as i64 {
+            // PTX ISA, Phase of the mbarrier object: a wait for the phase before comes first.
+            return match tags.has(Tag::MbarrierArrive) {
+                true => Err(EarlyEnd::Misuse(t, at)),
+                false => unsteady(instr, "possibly in an earlier phase"),
+            };
+        }
+        if tags.has(Tag::MbarrierArrive) && !tags.has(Tag::Relaxed) {
+            object.present.join(known);
+        }
+        if phase_of(old) != phase_of(new) {
+            self.completed(t, at, address)?;
+        }
+        Ok(Turn::On)
+    }
+
+    /// A wait looks at an object in vain.
+    fn looks(&mut self, t: usize, at: usize, access: &Access) -> Ended<()> {
+        let Some((ranges, memory)) = self.ranges(t, at, access)? else {
+            return Ok(());
+        };
+        let touch = Touch {
+            performer: t,
+            event: self.clocks[t].of(t) + 1,
+            site: (t, at),
+            write: false,
+            kind: AccessKind::Object,
+            async_proxy: false,
+            tensormap: false,
+            memory,
+        };
+        let known = self.clocks[t].clone();
+        self.touch(touch, &ranges, &known)
+    }
+
+    /// Whether a wait in vain could have passed in an earlier phase of those that its thread does
+    /// not know to be over.
+    fn might_have_passed(&mut self, t: usize, at: usize, address: i64) -> bool {
+        let Op::Rmw {
+            dst: Some(dst),
+            update: Update::When { cond, .. },
+            write,
+            ..
+        } = &self.instr(t, at).op
+        else {
+            return true;
+        };
+        let Some(word) = self.memory.load(address, write.ty.bytes()) else {
+            return true;
+        };
+        let object = self.barriers.object(address);
+        let (index, complete) = (object.index, object.complete.len() as i64);
+        let known = self.clocks[t].phases.get(&index).copied().unwrap_or(0);
+        let phase = phase_of(word);
+        (known..complete).any(|over| {
+            let earlier = (phase - (complete - over)).rem_euclid(PHASES);
+            let word = word & !((PHASES - 1) << PHASE) | earlier << PHASE;
+            self.eval_with(t, cond, Some((*dst, word))) != Some(0)
+        })
+    }
+
+    /// A wait that an object lets pass: it learns of the first phase that does.
+    fn passes(&mut self, t: usize, at: usize, address: i64, word: i64) -> Ended<Turn> {
+        let instr = self.instr(t, at);
+        let Op::Rmw {
+            dst: Some(dst),
+            update: Update::When { cond, .. },
+            ..
+        } = &instr.op
+        else {
+            return Ok(Turn::On);
+        };
+        let object = self.barriers.object(address);
+        let (index, complete) = (object.index, object.complete.len() as i64);
+        let known = self.clocks[t].phases.get(&index).copied().unwrap_or(0);
+        let phase = phase_of(word);
+        let lets_pass = |over: &i64| {
+            let earlier = (phase - (complete - over)).rem_euclid(PHASES);
+            let word = word & !((PHASES - 1) << PHASE) | earlier << PHASE;
+            self.eval_with(t, cond, Some((*dst, word))) == Some(1)
+        };
+        let first = (known..=complete).find(lets_pass).unwrap_or(complete);
+        self.passed.push(PassedWait {
+            address,
+            over: first as usize,
+            site: (t, at),
+            event: self.clocks[t].of(t),
+        });
+        if first > known {
+            let given = self.barriers.object(address).complete[first as usize - 1].clone();
+            self.clocks[t].join(&given);
+        }
+        Ok(Turn::On)
+    }
+}
