@@ -525,6 +525,19 @@ impl<'a> Two<'a> {
         Some(self.terms.or(vec![not, before, behind]))
     }
 
+    /// The question whether conditions hold together, with terms replaced.
+    fn question(&mut self, conditions: Vec<Term>, by: &FxHashMap<Term, Term>) -> PairQuestion {
+        let conditions = conditions.into_iter();
+        let conditions = conditions.map(|t| self.terms.replace(t, by)).collect();
+        PairQuestion {
+            conditions,
+            common: Vec::new(),
+            places: self.places(),
+            unordered: None,
+            iterations: Vec::new(),
+        }
+    }
+
     fn places(&mut self) -> [Vec<(String, Term)>; 2] {
         let places = self.setting.places.clone();
         [0, 1].map(|which| {
@@ -624,15 +637,7 @@ pub(crate) fn divergence(run: &mut SymbolicRun, barrier: &BarrierAt) -> PairQues
         .map(|t| (two.of(0, *t), two.of(1, *t)))
         .collect();
     let by: FxHashMap<Term, Term> = iterations.iter().map(|(a, b)| (*b, *a)).collect();
-    let conditions = conditions.into_iter();
-    let conditions = conditions.map(|t| two.terms.replace(t, &by)).collect();
-    PairQuestion {
-        conditions,
-        common: Vec::new(),
-        places: two.places(),
-        unordered: None,
-        iterations: Vec::new(),
-    }
+    two.question(conditions, &by)
 }
 
 /// Whether two threads of a block can begin one copy of their work-group with different operands.
@@ -653,15 +658,7 @@ pub(crate) fn unlike(run: &mut SymbolicRun, begin: &BeginAt) -> PairQuestion {
     conditions.push(two.terms.or(differ));
     let iterations = begin.iterations.iter();
     let by: FxHashMap<Term, Term> = iterations.map(|t| (two.of(1, *t), two.of(0, *t))).collect();
-    let conditions = conditions.into_iter();
-    let conditions = conditions.map(|t| two.terms.replace(t, &by)).collect();
-    PairQuestion {
-        conditions,
-        common: Vec::new(),
-        places: two.places(),
-        unordered: None,
-        iterations: Vec::new(),
-    }
+    two.question(conditions, &by)
 }
 
 /// The runs of ones in a mask: the first and last bit of each.

@@ -208,8 +208,8 @@ impl Lowering<'_, '_> {
             _ => None,
         });
         let of_kernel = self.frames.is_empty();
-        // A launch that is left open has threads that stop where it does not hold. So has one of a
-        // source file, whose launch and arguments may be those that the reader chose.
+        // In an open launch, threads stop where it does not hold. The same goes for a source file:
+        // the reader may have chosen the launch and its arguments.
         if self.env.places_are_registers || (self.unit.of_file && known.is_none_or(|n| n == 0)) {
             drop(self.function(&ASSERTION, tree, std::slice::from_ref(holds), None));
             return;

@@ -79,7 +79,7 @@ fn words_of(of: &Qualified) -> Vec<(i64, Ty)> {
 }
 
 /// Whether a copy is between global and local memory, and of elements of one type.
-pub(super) fn is_directed(to: &CopyEnd, from: &CopyEnd) -> bool {
+fn is_directed(to: &CopyEnd, from: &CopyEnd) -> bool {
     let directed = matches!(
         (to.space, from.space),
         (Some(Space::Shared), Some(Space::Global)) | (Some(Space::Global), Some(Space::Shared))
@@ -135,6 +135,28 @@ impl Lowering<'_, '_> {
         true
     }
 
+    /// The ends of a copy; the stride is that of its global end. `None`: an error was reported.
+    pub(super) fn strided(
+        &mut self,
+        tree: &Tree,
+        [mut to, mut from]: [CopyEnd; 2],
+        stride: Option<&Tree>,
+    ) -> Option<[CopyEnd; 2]> {
+        if let Some(stride) = stride {
+            let stride = self.copy_number(stride)?;
+            let global = match from.space {
+                Some(Space::Global) => &mut from,
+                _ => &mut to,
+            };
+            global.stride = stride;
+        }
+        if !is_directed(&to, &from) {
+            self.refuse_direction(tree);
+            return None;
+        }
+        Some([to, from])
+    }
+
     /// Lowers the begin of a copy. Its value is the event.
     fn begins_copy(
         &mut self,
@@ -144,21 +166,9 @@ impl Lowering<'_, '_> {
         stride: Option<&Tree>,
     ) -> Option<Value> {
         let [to, from] = ends.map(|end| self.copy_end(end));
-        let (mut to, mut from) = (to?, from?);
+        let ends = [to?, from?];
         let number = self.copy_number(number)?;
-        if let Some(stride) = stride {
-            let stride = self.copy_number(stride)?;
-            let global = if from.space == Some(Space::Global) {
-                &mut from
-            } else {
-                &mut to
-            };
-            global.stride = stride;
-        }
-        if !is_directed(&to, &from) {
-            self.refuse_direction(tree);
-            return None;
-        }
+        let [to, from] = self.strided(tree, ends, stride)?;
         let given = self.scalar(event);
         let given = self.kept(given).expr;
         if self.is_in_loop() && self.copies.waits_in_loop {

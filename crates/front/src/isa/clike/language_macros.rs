@@ -3,7 +3,7 @@
 //! # Sources
 //! - OpenCL C 3.1, *Sub-group Ballot Functions*; *Async Copies from Global to Local Memory*.
 //! - CUDA C++ Programming Guide, *Address Space Conversion Functions*.
-//! - GPUVerify, `annotations.h` of its distribution: functions of which nothing is known.
+//! - GPUVerify, `annotations.h` of its distribution: functions without a definition.
 
 /// The macros of CUDA C++. Here, an address in a state space is the generic address.
 pub(super) const CUDA_MACROS: &[&str] = &[

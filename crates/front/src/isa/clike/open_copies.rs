@@ -1,7 +1,7 @@
 //! Lowers the asynchronous copies of work-groups in code for every launch.
 //!
-//! Which work-item makes a copy, and when, is open. So each one makes it for one element of which
-//! the number is unknown, at the place of the call. The accesses are marked as asynchronous: what
+//! Any work-item may make a copy, at any time before the wait. So each one makes it at the place of
+//! the call, for one element with an unknown number. The accesses are marked as asynchronous: what
 //! orders them is in [`program::GroupCopy`] and in `crates/parametric`.
 //!
 //! # Invariants
@@ -12,7 +12,7 @@
 //! - The places behind a wait in the text stay open: an alarm may be wrong, a proof is not.
 
 use super::ast::Expr as Tree;
-use super::async_copies::{bin, equal, is_directed};
+use super::async_copies::{bin, equal};
 use super::copy_sites::CopyEnd;
 use super::function::plain_access;
 use super::lower::Lowering;
@@ -43,19 +43,10 @@ impl Lowering<'_, '_> {
         stride: Option<&Tree>,
     ) -> Option<Value> {
         let [to, from] = ends.map(|end| self.copy_end(end));
-        let (mut to, mut from) = (to?, from?);
+        let ends = [to?, from?];
         let number = self.scalar(number).converted(&Type::Int(Ty::U32));
         let number = self.kept(number).expr;
-        if let Some(stride) = stride {
-            let stride = self.copy_number(stride)?;
-            let is_read = from.space == Some(program::Space::Global);
-            let global = if is_read { &mut from } else { &mut to };
-            global.stride = stride;
-        }
-        if !is_directed(&to, &from) {
-            self.refuse_direction(tree);
-            return None;
-        }
+        let [to, from] = self.strided(tree, ends, stride)?;
         let given = self.scalar(event);
         let given = self.kept(given).expr;
         let place = self.symbols.group_copies.len();

@@ -49,8 +49,7 @@ impl<'a> Lowering<'a, '_> {
         let all = self.prototypes.get(word)?;
         // A declaration may stand in the file again.
         let fits = all.iter().find(|one| one.params.len() == args.len());
-        let prototype = fits.cloned();
-        let Some(prototype) = prototype else {
+        let Some(prototype) = fits.cloned() else {
             let message = format!("`{word}` takes another number of arguments");
             self.error("wrong-operands", name, message, |d| {
                 d.label("expected as many as its declaration has")
@@ -112,7 +111,7 @@ impl<'a> Lowering<'a, '_> {
         self.nothing()
     }
 
-    /// A value of which only the type is known.
+    /// A value with a known type, and nothing else known.
     fn any_value(&mut self, tree: &Tree, of: &Qualified) -> Value {
         match &of.ty {
             Type::Void => Value::void(),

@@ -22,8 +22,8 @@
 //! - In a CTA of at most 32 threads, each thread makes all reads of its warpgroup's instruction. A
 //!   thread of the test may so represent a warpgroup.
 //! - In a larger one, the first lane of each warp makes them, as one access to a tile. No race is
-//!   lost: the instruction waits for all lanes of its warp (`.sync`), so what comes before it in a
-//!   lane comes before the reads of the warp, in other lanes only by synchronisation. An access of
+//!   lost. The instruction waits for all lanes of its warp (`.sync`), so earlier accesses of a lane
+//!   come before the reads of its warp. Those of other warps need synchronisation. An access of
 //!   another lane of the warp has no order with these reads unless something orders the lanes, and
 //!   an access of the first lane has none with those of the other three warps.
 

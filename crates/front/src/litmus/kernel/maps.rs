@@ -1,4 +1,4 @@
-//! Chooses the shape of a tensor whose map a launch does not give.
+//! Chooses the shape of a tensor if the launch gives no map of it.
 //!
 //! A kernel does not know the box of its tensor maps, but it says how many bytes the copies of a
 //! phase bring. The chosen box has so many bytes that most phases complete.

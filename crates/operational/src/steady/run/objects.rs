@@ -128,9 +128,7 @@ impl SteadyRun<'_> {
             if let (true, Op::Rmw { dst: Some(dst), .. }, Some((word, _))) =
                 (known < complete, &instr.op, done)
             {
-                let earlier = (phase_of(word) - (complete - known)).rem_euclid(PHASES);
-                let word = word & !((PHASES - 1) << PHASE) | earlier << PHASE;
-                self.set(t, *dst, Some(word));
+                self.set(t, *dst, Some(earlier(word, complete - known)));
                 self.threads[t].in_vain = Some(at);
                 self.events += 1;
                 return Ok(Turn::Waits);
@@ -224,10 +222,8 @@ impl SteadyRun<'_> {
         let object = self.barriers.object(address);
         let (index, complete) = (object.index, object.complete.len() as i64);
         let known = self.clocks[t].phases.get(&index).copied().unwrap_or(0);
-        let phase = phase_of(word);
         (known..complete).any(|over| {
-            let earlier = (phase - (complete - over)).rem_euclid(PHASES);
-            let word = word & !((PHASES - 1) << PHASE) | earlier << PHASE;
+            let word = earlier(word, complete - over);
             self.eval_with(t, cond, Some((*dst, word))) != Some(0)
         })
     }
@@ -246,10 +242,8 @@ impl SteadyRun<'_> {
         let object = self.barriers.object(address);
         let (index, complete) = (object.index, object.complete.len() as i64);
         let known = self.clocks[t].phases.get(&index).copied().unwrap_or(0);
-        let phase = phase_of(word);
         let lets_pass = |over: &i64| {
-            let earlier = (phase - (complete - over)).rem_euclid(PHASES);
-            let word = word & !((PHASES - 1) << PHASE) | earlier << PHASE;
+            let word = earlier(word, complete - over);
             self.eval_with(t, cond, Some((*dst, word))) == Some(1)
         };
         let first = (known..=complete).find(lets_pass).unwrap_or(complete);
@@ -265,4 +259,10 @@ impl SteadyRun<'_> {
         }
         Ok(Turn::On)
     }
+}
+
+/// The word of an object, so many phases before.
+fn earlier(word: i64, phases: i64) -> i64 {
+    let phase = (phase_of(word) - phases).rem_euclid(PHASES);
+    word & !((PHASES - 1) << PHASE) | phase << PHASE
 }

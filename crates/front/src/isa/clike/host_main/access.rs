@@ -223,8 +223,8 @@ impl Machine<'_> {
         })
     }
 
-    /// An element whose number is not known, of memory that only this thread uses and that has no
-    /// known values behind this; `None`: the memory is another one.
+    /// An element with an unknown number, in memory that only this thread uses. The memory has no
+    /// known values behind this. `None`: the memory is another one.
     fn some_element(&mut self, of: &HostValue, at: &HostValue) -> Option<HostPlace> {
         if !matches!(at, HostValue::Unknown | HostValue::Register(..)) {
             return None;

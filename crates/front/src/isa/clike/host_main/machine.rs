@@ -60,7 +60,7 @@ pub(super) struct Machine<'a> {
     pub(super) hint: Option<String>,
     /// Loops of which only some iterations are followed.
     pub(super) bounded: Vec<String>,
-    /// What is taken for granted, to be told.
+    /// Assumptions that the answer names.
     pub(super) assumed: Vec<String>,
 }
 
