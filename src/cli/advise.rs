@@ -15,6 +15,7 @@ use super::decide::{self, Decided};
 use super::defect;
 use super::plan::{self, Question, Unit};
 use super::run::Run;
+use super::running::Titled;
 use super::settings::Settings;
 use super::terminal::Terminal;
 use super::{load, panics, seams};
@@ -38,6 +39,13 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> u8 {
 /// Tests made of the same code, each under a model, with their goals.
 struct AdviceGroup<'a> {
     units: Vec<UnitGoals<'a>>,
+}
+
+impl Titled for AdviceGroup<'_> {
+    fn title(&self) -> String {
+        let first = self.units.first();
+        first.map_or(String::new(), |goals| goals.unit.title())
+    }
 }
 
 /// A test under a model, and the properties to keep.

@@ -276,6 +276,9 @@ pub(super) struct QuestionArgs {
     /// [default: 60s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     pub(super) timeout: Option<Timeout>,
+    /// Name each test that runs for longer than this, again and again; `none` names none
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration::parse)]
+    pub(super) slow_timeout: Timeout,
     /// Memory limit per question, as in 500M, 2G, or `none` [default: of half the machine's memory,
     /// what `--jobs` leaves each]. `run` also takes the memory of its machine: `weak` is that of
     /// the model, or of the test's dialect, and `sc` a single store [default: weak; with

@@ -39,6 +39,7 @@ struct Values {
     engine: Option<EngineArg>,
     bound: Option<u32>,
     timeout: Option<Timeout>,
+    slow_timeout: Option<Timeout>,
     memory: Option<Size>,
     jobs: Option<u16>,
     mapping: Option<String>,
@@ -71,7 +72,7 @@ struct ConfigKey {
 }
 
 /// Every key.
-const KEYS: [ConfigKey; 19] = [
+const KEYS: [ConfigKey; 20] = [
     ConfigKey {
         name: "models",
         doc: "The models of commands that name none: names, or .cat files.",
@@ -117,6 +118,15 @@ const KEYS: [ConfigKey; 19] = [
         form: of_text,
         read: |v, _, value| {
             v.timeout = Some(duration::parse(&text(value)?)?);
+            Ok(())
+        },
+    },
+    ConfigKey {
+        name: "slow-timeout",
+        doc: "After how long a test that runs is named, as in 10s, or none.",
+        form: of_text,
+        read: |v, _, value| {
+            v.slow_timeout = Some(duration::parse(&text(value)?)?);
             Ok(())
         },
     },
@@ -447,6 +457,11 @@ fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
             values.timeout.map(Some),
             given("timeout"),
         );
+        set(
+            &mut question.slow_timeout,
+            values.slow_timeout,
+            given("slow_timeout"),
+        );
         // The name of a memory is no limit.
         let limited = question
             .memory
@@ -739,8 +754,8 @@ error[unknown-key]: there is no option `buond`
 2 | buond = 8
   | ^^^^^
   |
-  = note: options: models, engine, bound, timeout, memory, jobs, mapping, format, reports, \
-  filter, paths, kernels, \
+  = note: options: models, engine, bound, timeout, slow-timeout, memory, jobs, mapping, format, \
+  reports, filter, paths, kernels, \
 all-properties, fail-fast, deny, no-tests, pictures, cache, cache-dir, profile
   = help: did you mean `bound`?
 ";

@@ -13,6 +13,7 @@ use super::decide::{Decided, milliseconds};
 use super::defect::{self, Again, Defect};
 use super::plan::{RequestedModels, Unit};
 use super::run::Run;
+use super::running::Titled;
 use super::settings::Settings;
 use super::terminal::Terminal;
 use super::{exit, panics};
@@ -82,6 +83,12 @@ struct ExecutorJob<'a> {
     unit: Unit<'a>,
     /// Whether the test's expectations about runs are judged here: once for all models.
     expectations: bool,
+}
+
+impl Titled for ExecutorJob<'_> {
+    fn title(&self) -> String {
+        self.unit.title()
+    }
 }
 
 /// The result of one test: the report, and the recording if wanted.

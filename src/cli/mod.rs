@@ -67,6 +67,7 @@ mod pool;
 mod programs;
 mod progress;
 mod run;
+mod running;
 mod schema;
 mod seams;
 mod select;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::terminal::Terminal;
+use diag::harmless;
 
 /// A bar with counts and the remaining time.
 pub(super) struct Progress {
@@ -38,7 +39,7 @@ impl Progress {
     /// A bar for a number of items.
     pub(super) fn new(terminal: &Terminal, pieces: usize) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(pieces as u64), ProgressDrawTarget::hidden());
-        let template = "{pos}/{len} {wide_bar} {msg}{elapsed}, {left}";
+        let template = "{pos}/{len} {wide_bar} {prefix}{elapsed}, {left}\n{wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(
                 style.with_key("left", |state: &ProgressState, out: &mut dyn Write| {
@@ -67,7 +68,7 @@ impl Progress {
             let counts = [(failed, "failed"), (undecided, "undecided")]
                 .into_iter()
                 .filter(|(n, _)| *n > 0);
-            self.bar.set_message(
+            self.bar.set_prefix(
                 counts
                     .map(|(n, what)| format!("{n} {what}, "))
                     .collect::<String>(),
@@ -77,6 +78,13 @@ impl Progress {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.bar.inc(1);
+    }
+
+    /// Names the pair that has run for the longest time, below the bar.
+    pub(super) fn oldest(&self, text: &str) {
+        if self.wanted {
+            self.bar.set_message(harmless(text).into_owned());
+        }
     }
 
     /// Takes the bar away while something is printed.

@@ -4,7 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use super::args::{NoTests, QuestionArgs, SelectArgs};
 use super::cache::Cache;
@@ -17,6 +18,7 @@ use super::outputs::Outputs;
 use super::plan::{self, Plan, Question, RequestedModels, Unit};
 use super::pool::{Pool, PoolEvent};
 use super::progress::Progress;
+use super::running::{RunningPairs, Titled};
 use super::select::Selection;
 use super::settings::Settings;
 use super::terminal::Terminal;
@@ -284,7 +286,7 @@ impl<'a> Run<'a> {
     }
 
     /// Decides all units on the workers; `report` gets each result, in order, and may break off.
-    pub(super) fn decide<U: Sync, R: Send>(
+    pub(super) fn decide<U: Sync + Titled, R: Send>(
         &mut self,
         units: &[U],
         work: impl Fn(&U, &Settings) -> Decided<R> + Sync,
@@ -292,32 +294,35 @@ impl<'a> Run<'a> {
     ) {
         let progress = Progress::new(self.terminal, units.len());
         let settings = self.settings.clone();
-        let pool = self.pool;
-        pool.in_order(
-            units,
-            |unit| {
-                let _share = settings.share();
-                let decided = work(unit, &settings);
-                progress.done_one(decided.failed, decided.undecided);
-                decided
-            },
-            |event| {
+        let running = RunningPairs::new(settings.slow);
+        let (pool, terminal) = (self.pool, self.terminal);
+        let tell = |text: &str| progress.aside(|| terminal.remark(text));
+        let decide = |unit: &U| {
+            let _share = settings.share();
+            let number = running.begin(unit.title());
+            let decided = work(unit, &settings);
+            running.end(number).iter().for_each(|text| tell(text));
+            progress.done_one(decided.failed, decided.undecided);
+            decided
+        };
+        thread::scope(|scope| {
+            // Goes away where this ends, also by a panic, and the watch with it.
+            let (_alive, ended) = mpsc::channel();
+            let (running, progress) = (&running, &progress);
+            scope.spawn(move || running.watch(&ended, |oldest| progress.oldest(oldest), tell));
+            pool.in_order(units, decide, |event| {
                 let PoolEvent::Result(decided) = event else {
                     progress.finish();
                     interrupt::leave(self.end());
                 };
                 progress.aside(|| {
-                    decided
-                        .defects
-                        .iter()
-                        .for_each(|defect| self.defect(defect));
-                    decided
-                        .results
-                        .into_iter()
-                        .try_for_each(|result| report(self, result))
+                    let mut defects = decided.defects.iter();
+                    defects.by_ref().for_each(|defect| self.defect(defect));
+                    let mut results = decided.results.into_iter();
+                    results.try_for_each(|result| report(self, result))
                 })
-            },
-        );
+            });
+        });
         progress.finish();
         let warnings = self.cache.as_ref().map(|cache| cache.warnings());
         self.complain(&warnings.unwrap_or_default());

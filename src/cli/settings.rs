@@ -1,6 +1,7 @@
 //! The question options, checked.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::args::{MemoryArg, QuestionArgs};
 use super::memory::{self, Size};
@@ -87,6 +88,8 @@ pub(super) struct Settings {
     pub deny_race: bool,
     /// Whether kernels of source files are decided for launches of any size.
     pub every_launch: bool,
+    /// After how long a pair that runs is named; `None`: never.
+    pub slow: Option<Duration>,
     /// Whether to measure.
     pub timings: bool,
     /// The folder of reproducers.
@@ -199,6 +202,7 @@ impl Settings {
             deny_undefined: false,
             deny_race: false,
             every_launch: false,
+            slow: args.slow_timeout.0,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })

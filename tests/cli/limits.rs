@@ -64,6 +64,41 @@ fn a_question_without_memory_takes_nothing_from_the_others() {
 }
 
 #[test]
+fn a_slow_test_is_named_while_it_runs_and_at_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.toml"), big()).unwrap();
+    fs::write(folder.path().join("b.toml"), SMALL).unwrap();
+    let check = [
+        "check",
+        "--no-cache",
+        "--timeout=2s",
+        "--memory=none",
+        "--slow-timeout",
+    ];
+    let said = fencepost(folder.path(), &[&check[..], &["20ms"]].concat());
+    for line in [
+        "slow: running for 0 s: a.toml: Big under opencl",
+        "slow: ended after ",
+    ] {
+        assert!(said.err.contains(line), "{}", said.err);
+    }
+    assert!(!said.err.contains("b.toml"), "{}", said.err);
+    for quiet in [&["none"][..], &["20ms", "-q"], &["5m"]] {
+        let said = fencepost(folder.path(), &[&check[..], quiet].concat());
+        assert!(!said.err.contains("slow:"), "{}", said.err);
+    }
+    let wrong = fencepost(folder.path(), &[&check[..], &["5"]].concat());
+    assert_eq!(wrong.code, Some(2), "{}", wrong.err);
+    fs::write(
+        folder.path().join("fencepost.toml"),
+        "slow-timeout = '20ms'",
+    )
+    .unwrap();
+    let said = fencepost(folder.path(), &check[..4]);
+    assert!(said.err.contains("slow: running"), "{}", said.err);
+}
+
+#[test]
 fn limits_that_mean_nothing_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("b.toml"), SMALL).unwrap();
