@@ -6,6 +6,7 @@ mod by_hand;
 mod ci;
 mod compare;
 mod compiled;
+mod compiler_explorer;
 mod compilers;
 mod distinguish;
 mod every_launch;
