@@ -66,6 +66,11 @@ def _answers(done: Done, given: dict[str, Any]) -> list[Answer]:
     return [Answer.of(data, picture_of(data)) for data in done.report.get("answers", [])]
 
 
+def _properties(property: Union[str, Iterable[str], None]) -> list[str]:
+    names = [property] if isinstance(property, str) else list(property or [])
+    return [f"--property={name}" for name in names]
+
+
 def _picture(text: str) -> str:
     start = text.find("<svg")
     return text[start:] if start >= 0 else ""
@@ -85,8 +90,7 @@ def check(
     is the longest time of the call in seconds.
     """
     given = _input(path_or_text)
-    properties = [property] if isinstance(property, str) else list(property or [])
-    line = ["check", *_options(model, **options), *(f"--property={name}" for name in properties)]
+    line = ["check", *_options(model, **options), *_properties(property)]
     return _answers(run(line, **given, limit=limit), given)
 
 
@@ -95,10 +99,11 @@ def check_kernel(
     *,
     language: Union[Language, str, None] = None,
     launch: Union[str, Iterable[str], None] = None,
+    property: Union[str, Iterable[str], None] = None,
     limit: Optional[float] = None,
     **options: Any,
 ) -> list[Answer]:
-    """Decides whether a kernel races, diverges, hangs, or leaves its bounds.
+    """Decides whether a kernel races, diverges, hangs, or leaves its bounds; with `property`, that alone.
 
     `source` is a text in CUDA C++, OpenCL C or PTX (`language` is needed for the first two), or a path. Without `launch`, Fencepost
     chooses a small one; `launch="any"` asks for every launch, which needs Z3 (`pip install fencepost[z3]`).
@@ -111,7 +116,7 @@ def check_kernel(
         given = {"text": (f"kernel.{Language(language).ending}", source)}
     else:
         given = {"path": source}
-    line = ["check", *_options(launch=launch, **options)]
+    line = ["check", *_options(launch=launch, **options), *_properties(property)]
     return _answers(run(line, **given, limit=limit), given)
 
 

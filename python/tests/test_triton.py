@@ -15,9 +15,9 @@ PTX = """
   .reg .b64 %rd<3>;
   .reg .b32 %r<3>;
   .loc 1 12 5
-  ld.param.u64 %rd1, [k_param_0];
+  ld.param.u64 %rd1, [k_param_0]; mov.u32 %r1, %ctaid.x;
   .loc 1 14 9
-  st.global.u32 [%rd1], 1;
+  st.global.u32 [%rd1], %r1;
   ret;
 }
 """
@@ -39,11 +39,19 @@ def test_a_launch_gets_the_parameters_that_triton_appends():
 
 
 def test_a_race_names_the_line_of_python():
-    [race, *_] = fencepost.triton.check(PTX, "k<<<2, 1>>>(out[1])")
+    [race, *_] = fencepost.triton.check(PTX, "k<<<2, 1>>>(out:u32[1])")
     assert race.verdict is Verdict.RACY
     assert race.lines == [("/kernels/sum.py", 14), ("/kernels/sum.py", 14)]
     with pytest.raises(TypeError, match="triton.compile"):
         fencepost.triton.ptx_of(object())
+
+
+def test_stores_of_one_value_race_by_the_letter_alone():
+    same = PTX.replace("%ctaid.x", "7")
+    launch = "k<<<2, 1>>>(out:u32[1])"
+    assert fencepost.triton.check(same, launch)[0].verdict is Verdict.RACE_FREE
+    letter = fencepost.triton.check(same, launch, options={"same-value": "racy"})
+    assert letter[0].verdict is Verdict.RACY
 
 
 def test_a_kernel_of_triton_is_race_free_and_its_twin_without_a_mask_races():
@@ -59,3 +67,35 @@ def test_a_kernel_of_triton_is_race_free_and_its_twin_without_a_mask_races():
         assert race.verdict is (Verdict.RACY if is_racy else Verdict.RACE_FREE), str(race)
         if is_racy:
             assert all(place is not None for place in race.lines)
+
+
+def without_a_barrier(ptx):
+    line = next(line for line in ptx.splitlines() if "bar.sync" in line)
+    return ptx.replace(line + "\n", "", 1)
+
+
+def test_softmax_needs_its_barrier():
+    pytest.importorskip("triton")
+    from kernels import softmax
+
+    signature = {"x": "*fp32", "out": "*fp32", "stride": "i32", "n": "i32", "BLOCK": "constexpr"}
+    ptx = fencepost.triton.compile(softmax, signature, constants={"BLOCK": 64}, num_warps=2).asm["ptx"]
+    launch = "softmax<<<1, 64>>>(x:u32[64], out:u32[64], 64, 64)"
+    options = {"property": "race", "timeout": 300}
+    assert fencepost.triton.check(ptx, launch, **options)[0].verdict is Verdict.RACE_FREE
+    race = fencepost.triton.check(without_a_barrier(ptx), launch, **options)[0]
+    assert race.verdict is Verdict.RACY
+
+
+def test_a_lock_is_given_back_with_release():
+    pytest.importorskip("triton")
+    from kernels import split_k
+
+    signature = {"a": "*i32", "b": "*i32", "c": "*i32", "lock": "*i32"}
+    signature |= {name: "constexpr" for name in ("M", "N", "K", "SEM")}
+    launch = "split_k<<<2, 32>>>(a:u32[32], b:u32[64], c:u32[32], lock:u32[1])"
+    for order, verdict in [("acq_rel", Verdict.RACE_FREE), ("relaxed", Verdict.RACY)]:
+        constants = {"M": 4, "N": 8, "K": 4, "SEM": order}
+        compiled = fencepost.triton.compile(split_k, signature, constants=constants, num_warps=1)
+        race = fencepost.triton.check(compiled, launch, property="race", timeout=600)[0]
+        assert race.verdict is verdict, order
