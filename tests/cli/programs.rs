@@ -369,6 +369,30 @@ fn a_c_file_that_calls_opencl_is_a_program_whatever_its_ending() {
     );
 }
 
+/// A negative status terminates the fill. It was read as `CL_COMPLETE`.
+#[test]
+fn a_program_may_fail_an_event() {
+    let text = fs::read_to_string(programs().join("poll_status.cl")).expect("a program");
+    let text = text.replace("0, NULL, &filled);", "1, &gate, &filled);");
+    let text = text.replace(
+        "  clFlush(fills);",
+        "  clSetUserEventStatus(gate, STATUS);\n  clFinish(fills);",
+    );
+    let text = text.replace(
+        "  cl_event filled;",
+        "  cl_event filled, gate = clCreateUserEvent(context, &err);",
+    );
+    for (status, code) in [("CL_COMPLETE", 0), ("-1", 2)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = text.replace("STATUS);", &format!("{status});"));
+        fs::write(folder.path().join("p.cl"), text).expect("writable");
+        let said = check(folder.path(), &["p.cl"]);
+        assert_eq!(said.code, Some(code), "{}{}", said.out, said.err);
+        let refuses = said.err.contains("this queue may no longer be available");
+        assert_eq!(refuses, code == 2, "{}", said.err);
+    }
+}
+
 #[test]
 fn a_program_is_written_down_as_a_test_with_the_same_answer() {
     for (file, verdict) in [("chunks.cu", "race-free"), ("chunks.bug.cu", "racy")] {

@@ -2,6 +2,7 @@
 //! kernels in PTX, and kernels that enqueue kernels.
 
 mod device_enqueue;
+mod opencl;
 mod ptx;
 mod rules;
 mod runs;

@@ -8,7 +8,7 @@
 
 use cat::model::ir::{FreeShape, Model};
 use program::litmus::LitmusTest;
-use program::{Instr, Program, Tag};
+use program::{Instr, Location, LocationKind, MemoryKind, Program, Tag};
 use verdict::Reason;
 
 use crate::skeleton::signature::{self, BaseRole};
@@ -64,6 +64,7 @@ const FEATURES: &[Feature] = &[
     Feature(ModelWord::Tag(Tag::Half), |program| {
         tagged(program, Tag::Half, "proxy fences of one direction")
     }),
+    Feature(ModelWord::Tag(Tag::ImageFence), image),
     Feature(ModelWord::Role(BaseRole::Asynchronous), |program| {
         let instr = program.asynchronous()?;
         Some(named("asynchronous operations", instr))
@@ -81,6 +82,16 @@ const FEATURES: &[Feature] = &[
         Some(explained(instr, why))
     }),
 ];
+
+/// The first image of a program, described.
+fn image(program: &Program) -> Option<String> {
+    let is_image = |location: &&Location| match location.kind {
+        LocationKind::Object { kind, .. } => matches!(kind, MemoryKind::Image(_)),
+        LocationKind::Alias { .. } => false,
+    };
+    let found = program.locations.iter().find(is_image)?;
+    Some(format!("images (`{}`)", found.name))
+}
 
 /// The first instruction with a tag, described.
 fn tagged(program: &Program, tag: Tag, what: &str) -> Option<String> {

@@ -28,6 +28,8 @@ pub enum MemoryKind {
     Private,
     /// OpenCL: a buffer object, no shared virtual memory.
     Buffer,
+    /// OpenCL: an image object, with the width of its rows in pixels; 0: it has one row.
+    Image(u32),
     /// OpenCL: coarse-grained shared virtual memory.
     SvmCoarse,
     /// OpenCL: fine-grained shared virtual memory of a buffer, without atomics.
@@ -61,6 +63,7 @@ impl MemoryKind {
             MemoryKind::Device(_) => "GPU_MEMORY",
             MemoryKind::Private => "PRIVATE",
             MemoryKind::Buffer => "BUFFER",
+            MemoryKind::Image(_) => "IMAGE",
             MemoryKind::SvmCoarse => "SVM_COARSE",
             MemoryKind::SvmFine => "SVM_FINE",
             MemoryKind::SvmFineAtomic => "SVM_FINE_ATOMIC",

@@ -8,7 +8,7 @@
 //! - C11, 7.17.3, *Order and consistency*; OpenCL C, *Memory order and scope*; libcu++, *Thread
 //!   scopes*.
 
-use crate::words::{FLAGS, OF_LOADS, OF_OTHERS, OF_STORES};
+use crate::words::{OF_LOADS, OF_OTHERS, OF_STORES};
 use crate::{Access, EventKind, Op, Scope, Tag, Tags};
 
 pub use crate::words::Order;
@@ -129,7 +129,8 @@ pub const ALL_FLAGS: &str = "CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE";
 /// Whether an OpenCL fence or barrier leaves out a region of memory.
 pub fn lacks_flags(op: &Op) -> bool {
     op.tags().iter().any(|(kind, tags)| {
-        kind.is_in("F") && FLAGS.iter().filter_map(|f| f.1).any(|flag| !tags.has(flag))
+        let mut regions = [Tag::Global, Tag::Local].into_iter();
+        kind.is_in("F") && regions.any(|flag| !tags.has(flag))
     })
 }
 

@@ -148,6 +148,7 @@ tags! {
     ExitFence "XF" (Several, Built) "OpenCL: exit fence of a barrier, the same event as its wait";
     Global "GLOBAL" (Several, Built) "OpenCL: fences of global memory; accesses to it";
     Local "LOCAL" (Several, Built) "OpenCL: fences of local memory; accesses to it";
+    ImageFence "IMAGE_FENCE" (Several, Unbuilt) "OpenCL: fences of images";
     Map "MAP" (Several, Built) "OpenCL: accesses of a command that maps memory to the host";
     Unmap "UNMAP" (Several, Built) "OpenCL: accesses of a command that ends a mapping";
     Discards "DISCARDS" (Several, Built)
@@ -180,9 +181,9 @@ impl Tag {
 
 /// A set of tags.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Tags(u64);
+pub struct Tags(u128);
 
-const _: () = assert!(TAGS.len() <= u64::BITS as usize);
+const _: () = assert!(TAGS.len() <= u128::BITS as usize);
 
 impl Tags {
     /// The set of the given tags.

@@ -135,9 +135,9 @@ const NAMED: (&[(&str, Scope)], usize) = {
     (&ALL.0, ALL.1)
 };
 
-/// Fence flags by name, with their tags. Images have no formal model.
-pub const FLAGS: &[(&str, Option<Tag>)] = &[
-    ("CLK_GLOBAL_MEM_FENCE", Some(Tag::Global)),
-    ("CLK_LOCAL_MEM_FENCE", Some(Tag::Local)),
-    ("CLK_IMAGE_MEM_FENCE", None),
+/// Fence flags by name, with their tags.
+pub const FLAGS: &[(&str, Tag)] = &[
+    ("CLK_GLOBAL_MEM_FENCE", Tag::Global),
+    ("CLK_LOCAL_MEM_FENCE", Tag::Local),
+    ("CLK_IMAGE_MEM_FENCE", Tag::ImageFence),
 ];

@@ -383,6 +383,7 @@ fn build(maker: Maker<'_>) -> LitmusTest {
         .map(|(i, kind)| Handle {
             name: format!("e{i}"),
             kind,
+            status: 0,
         })
         .collect();
     test.program.host = Some(Box::new(host));

@@ -475,11 +475,11 @@ impl<'a> Session<'a> {
         if let Some(known) = &self.left_open {
             return known.clone();
         }
-        let found = self.flags(TestEffect::ImplementationDefined).map(|flags| {
-            let doc = diag::one_line(&self.model.flags[flags[0]].doc);
-            let explain = std::mem::replace(&mut self.explain, false);
-            let answer = self.marked(BoundedQuestion::undefined(flags));
-            self.explain = explain;
+        let flags = self.flags(TestEffect::ImplementationDefined);
+        let explain = std::mem::replace(&mut self.explain, false);
+        let found = flags.into_iter().flatten().find_map(|flag| {
+            let doc = diag::one_line(&self.model.flags[flag].doc);
+            let answer = self.marked(BoundedQuestion::undefined(vec![flag]));
             answer.fault.map(|fault| {
                 let at = fault
                     .events
@@ -495,7 +495,7 @@ impl<'a> Session<'a> {
                 }
             })
         });
-        let found = found.flatten();
+        self.explain = explain;
         self.left_open = Some(found.clone());
         found
     }

@@ -21,8 +21,8 @@ use program::litmus::LitmusTest;
 use program::strength;
 use program::words::{FLAGS, Order};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Dialect, EventKind, Expr, Op, Scope, Tag,
-    Tags, ThreadId, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Dialect, EventKind, Expr, LocationKind,
+    MemoryKind, Op, Scope, Tag, Tags, ThreadId, Ty, Update,
 };
 
 /// A barrier of all work-items of a group.
@@ -36,6 +36,20 @@ pub(crate) fn source(test: &LitmusTest, shape: &KernelShape) -> Result<String, S
     let program = &test.program;
     if program.dialect != Dialect::OpenCl {
         return Err("it is not in OpenCL C: `--on opencl` runs no other dialect".into());
+    }
+    for location in &program.locations {
+        if matches!(
+            location.kind,
+            LocationKind::Object {
+                kind: MemoryKind::Image(_),
+                ..
+            }
+        ) {
+            return Err(format!(
+                "`{}` is an image: kernels get buffers alone",
+                location.name
+            ));
+        }
     }
     // A backslash would join the next line to the comment.
     let mut text = format!(
@@ -487,7 +501,7 @@ fn barrier(barrier: &Barrier) -> Result<String, String> {
 fn regions(tags: &Tags) -> String {
     let all: Vec<&str> = FLAGS
         .iter()
-        .filter_map(|(name, tag)| tag.filter(|tag| tags.has(*tag)).map(|_| *name))
+        .filter_map(|(name, tag)| tags.has(*tag).then_some(*name))
         .collect();
     if all.is_empty() {
         "0".into()

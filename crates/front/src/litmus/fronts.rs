@@ -33,14 +33,16 @@ pub(super) const FRONTS: &[Front] = &[
         dialect: Dialect::Ptx,
         syntax: Syntax::Ptx,
         heads: &["PTX"],
-        foreign: &["atomic", "svm", "regions", "kind", "gpu"],
+        foreign: &["atomic", "svm", "regions", "kind", "gpu", "width"],
         ranges: false,
     },
     Front {
         dialect: Dialect::Cuda,
         syntax: Syntax::C,
         heads: &[],
-        foreign: &["proxy", "svm", "regions", "atomic", "bytes", "fields"],
+        foreign: &[
+            "proxy", "svm", "regions", "atomic", "bytes", "fields", "width",
+        ],
         ranges: false,
     },
     Front {
@@ -55,7 +57,7 @@ pub(super) const FRONTS: &[Front] = &[
         syntax: Syntax::C,
         heads: &["C"],
         foreign: &[
-            "alias", "proxy", "svm", "regions", "space", "kind", "gpu", "bytes", "fields",
+            "alias", "proxy", "svm", "regions", "space", "kind", "gpu", "bytes", "fields", "width",
         ],
         ranges: false,
     },

@@ -66,6 +66,7 @@ pub(super) const KINDS: &[&str] = &[
 /// How OpenCL memory is allocated and shared.
 pub(super) const OPENCL_KINDS: &[&str] = &[
     "buffer",
+    "image",
     "svm-coarse",
     "svm-fine",
     "svm-fine-atomic",
@@ -82,6 +83,7 @@ const ALL_KINDS: &[&str] = &[
     "shared",
     "local",
     "buffer",
+    "image",
     "svm-coarse",
     "svm-fine",
     "svm-fine-atomic",
@@ -339,7 +341,13 @@ pub(super) const LOCATION: &[TableKey] = &[
         "kind",
         ValueShape::Word(ALL_KINDS),
         "CUDA: device, managed, mapped, system, file, shared or local; managed if absent. \
-         OpenCL: buffer, svm-coarse, svm-fine, svm-fine-atomic or system; buffer if absent",
+         OpenCL: buffer, image, svm-coarse, svm-fine, svm-fine-atomic or system; buffer if \
+         absent",
+    ),
+    key(
+        "width",
+        ValueShape::Count,
+        "OpenCL: the number of pixels in a row of an image; all of them if absent",
     ),
     key(
         "gpu",
@@ -565,6 +573,11 @@ pub(super) const NAMED_KERNEL: &[TableKey] = &[
         "initializer",
         ValueShape::Bool,
         "OpenCL: initialisers of program-scope variables, run before all kernels",
+    ),
+    key(
+        "cleanup",
+        ValueShape::Bool,
+        "OpenCL: destructors of program-scope variables, run after all kernels",
     ),
     key(
         "uniform",

@@ -8,16 +8,17 @@
 //!   shared virtual memory; *Memory Model*: the host has no access to variables of a program.
 
 use diag::{Sink, Span};
-use program::host::CommandKind;
+use program::host::{CommandKind, CommandOrigin};
 use program::{Expr, Init, Instr, LocId, LocationKind, MemoryKind, Program, Thread};
 
 /// Reports variables at program scope in host threads and host commands, and shared virtual memory
-/// in initialisers.
+/// in initialisers and clean-up kernels.
 pub(super) fn check(program: &Program, sink: &mut Sink) {
     let host = program.host.as_deref();
     for t in program.thread_ids() {
         let thread = program.thread(t);
-        let kind = host.and_then(|h| Some(h.command(h.command_of(t)?).kind));
+        let command = host.and_then(|h| Some(h.command(h.command_of(t)?)));
+        let kind = command.map(|command| command.kind);
         let of_host = thread.place.host
             || matches!(
                 kind,
@@ -43,14 +44,17 @@ pub(super) fn check(program: &Program, sink: &mut Sink) {
                 },
             );
         }
-        if matches!(kind, Some(CommandKind::Initializer { .. })) {
+        if command.is_some_and(|command| command.origin == CommandOrigin::Start) {
+            let subject = match kind {
+                Some(CommandKind::Initializer { .. }) => "an initialiser",
+                _ => "a clean-up kernel",
+            };
             refuse(program, thread, &is_svm, sink, |sink, span, name| {
-                let message =
-                    format!("an initialiser uses `{name}`, which is shared virtual memory");
+                let message = format!("{subject} uses `{name}`, which is shared virtual memory");
                 sink.error("svm-in-initializer", span, message, |d| {
                     d.label("expected variables at program scope").note(
-                        "kernels of initialisers do not use SVM pointers (OpenCL API, \
-                         Execution Model: program initialization)",
+                        "kernels of initialisers and destructors do not use SVM pointers (OpenCL \
+                         API, Execution Model: program initialization)",
                     )
                 });
             });

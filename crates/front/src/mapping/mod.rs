@@ -141,15 +141,17 @@ impl Mapping {
                 ..
             } = &mut location.kind
             {
-                // Memory of program scope, which each device has separately, keeps its kind.
-                let of_program = *kind == MemoryKind::ProgramScope;
+                // Memory of program scope, which each device has separately, keeps its kind; and
+                // images do, of which no model of PTX speaks.
+                let kept = Some(*kind)
+                    .filter(|kind| matches!(kind, MemoryKind::ProgramScope | MemoryKind::Image(_)));
                 (*opencl, *kind, *class) = (
                     Default::default(),
                     Default::default(),
                     objects::class(*class, *space),
                 );
-                if of_program {
-                    *kind = MemoryKind::ProgramScope;
+                if let Some(kept) = kept {
+                    *kind = kept;
                 }
             }
         }

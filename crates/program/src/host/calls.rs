@@ -170,6 +170,8 @@ pub struct Handle {
     pub name: String,
     /// What completes it.
     pub kind: HandleKind,
+    /// Its status at the end: 0, or a negative one if the host says that it failed.
+    pub status: i64,
 }
 
 /// The kinds of events that do not belong to a single command.
@@ -375,7 +377,15 @@ impl HostQuery {
         }
     }
 
-    /// The answers other than 0, "complete". CUDA has one such answer. A user event of OpenCL is
+    /// The answer for what is complete: 0, or the negative status of a failed event.
+    pub fn complete(&self, host: &HostProgram) -> i64 {
+        match self.of {
+            QuerySubject::Event(Ref::Handle(h)) => host.handle(h).status,
+            _ => 0,
+        }
+    }
+
+    /// The answers other than "complete". CUDA has one such answer. A user event of OpenCL is
     /// `CL_SUBMITTED` until it is set; a command is queued, submitted or running.
     pub fn incomplete(&self, host: &HostProgram) -> RangeInclusive<i64> {
         let all = match self.of {

@@ -24,6 +24,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use petgraph::algo::has_path_connecting;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{Dfs, EdgeFiltered};
 
@@ -241,6 +242,14 @@ impl LaunchGraph {
         program.thread_ids().for_each(|t| out.thread(t));
         g.first = super::touch::ordered(host, order);
         g
+    }
+
+    /// Whether one point comes before another in time, in every run.
+    pub fn precedes(&self, one: LaunchNode, other: LaunchNode) -> bool {
+        match (self.index.get(&one), self.index.get(&other)) {
+            (Some(one), Some(other)) => has_path_connecting(&self.graph, *one, *other, None),
+            _ => false,
+        }
     }
 
     /// The nodes directly before and after a thread's instruction.

@@ -162,7 +162,7 @@ impl<B: Backend> Machine<'_, B> {
             self.learn(state, cx.log, at, &waits);
         }
         match query.of {
-            _ if complete => 0,
+            _ if complete => query.complete(host),
             QuerySubject::Event(Ref::Command(c)) => self.status(state, cx, c),
             _ => *query.incomplete(host).start(),
         }

@@ -642,6 +642,7 @@ const MEMORY_KINDS: &[(&str, &str)] = &[
         "BUFFER",
         "OpenCL: accesses to buffer objects outside shared virtual memory",
     ),
+    ("IMAGE", "OpenCL: accesses to images"),
     (
         "SVM_COARSE",
         "OpenCL: accesses to coarse-grained shared virtual memory",

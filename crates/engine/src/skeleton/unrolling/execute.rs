@@ -227,8 +227,8 @@ impl Unroller<'_> {
             value = pool.ite(reached[reached.len() - 1], constant, value);
         }
         reached.resize(3, Cond::FALSE);
-        let zero = pool.constant(0);
-        let value = pool.ite(open, value, zero);
+        let complete = pool.constant(query.complete(host));
+        let value = pool.ite(open, value, complete);
         self.out.answers.push(QueryAnswer {
             query: of,
             thread: here.thread,

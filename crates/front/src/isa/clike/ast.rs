@@ -179,6 +179,8 @@ pub(super) enum Base {
     TypeOf(Rc<Expr>),
     /// CUDA: a group of threads.
     Group,
+    /// OpenCL C: an image.
+    Image(Range<usize>),
     /// A name for the type of pointers to functions.
     Function(Range<usize>),
 }
@@ -237,6 +239,12 @@ pub(super) enum Storage {
     Device,
     /// `__global__`, `kernel`
     Kernel,
+    /// `read_only`, for parameters that are images only.
+    ReadOnly,
+    /// `write_only`, likewise.
+    WriteOnly,
+    /// `read_write`, likewise.
+    ReadWrite,
     /// `alignas(16)`. The checker aligns every object at least this much.
     Aligned,
 }

@@ -11,6 +11,7 @@ use super::ast::{
     Qualifiers, Specifiers, StmtKind, Storage, TypeName,
 };
 use super::floats;
+use super::image_words;
 use super::lex::Tok;
 use super::packs;
 use super::parse::{Failed, Parsed, Parser};
@@ -38,6 +39,12 @@ const STORAGE: &[(&str, Storage, [bool; 3])] = &[
     ("__global__", Storage::Kernel, [false, false, true]),
     ("kernel", Storage::Kernel, [false, true, false]),
     ("__kernel", Storage::Kernel, [false, true, false]),
+    ("read_only", Storage::ReadOnly, [false, true, false]),
+    ("__read_only", Storage::ReadOnly, [false, true, false]),
+    ("write_only", Storage::WriteOnly, [false, true, false]),
+    ("__write_only", Storage::WriteOnly, [false, true, false]),
+    ("read_write", Storage::ReadWrite, [false, true, false]),
+    ("__read_write", Storage::ReadWrite, [false, true, false]),
 ];
 
 /// OpenCL's address spaces; `None`: the generic one.
@@ -133,11 +140,17 @@ impl Parser<'_, '_> {
                 )
                 || (self.language.cpp && matches!(word, "decltype" | "typename"))
                 || self.names_group(n)
+                || self.names_image(n)
                 || self.floating(word).is_some()
                 || self.names_class(n)
                 || self.types.contains(word)
                 || self.is_nested_type(word)
                 || self.is_type_name(n))
+    }
+
+    /// Whether the word `n` tokens ahead names a type of images.
+    fn names_image(&self, n: usize) -> bool {
+        self.language.row().regions && image_words::coordinates(self.word_at(n)).is_some()
     }
 
     /// Whether the word `n` tokens ahead names a type without being a keyword. A variable may have
@@ -378,6 +391,9 @@ impl Parser<'_, '_> {
                     self.expect(">")?;
                 }
                 Base::Group
+            } else if self.names_image(0) {
+                self.next();
+                Base::Image(range)
             } else if self.pointers.contains(word) {
                 self.next();
                 Base::Function(range)

@@ -171,6 +171,10 @@ impl<'a> Lowering<'a, '_> {
                     format!("a `{word}` variable in a function"),
                     "the language has them outside of functions only: declare it in `[memory]`",
                 ),
+                Storage::ReadOnly | Storage::WriteOnly | Storage::ReadWrite => (
+                    format!("`{word}` is said of a variable"),
+                    "it is said of images that a kernel takes",
+                ),
                 Storage::Inline | Storage::OfPack | Storage::Kernel => (
                     format!("`{word}` is said of a variable"),
                     "it is said of functions only",

@@ -360,6 +360,9 @@ impl Lowering<'_, '_> {
                 if let Some((known, _)) = self.function_of_class(word) {
                     return known.returns;
                 }
+                if let Some(pixel) = self.pixel_type(word) {
+                    return Some(pixel);
+                }
                 if let Some(fetched) = self.fetched(name) {
                     return Some(fetched);
                 }

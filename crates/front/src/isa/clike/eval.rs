@@ -630,6 +630,7 @@ impl Lowering<'_, '_> {
             None => {}
         }
         if let Some(loc) = self.location(name) {
+            self.refuse_image(loc, range);
             let of = self.of_location(loc);
             return match self.is_variable(loc) {
                 true => self.read(Place::Memory(Expr::Address(loc), of)),
@@ -894,6 +895,9 @@ impl Lowering<'_, '_> {
             return value;
         }
         if let Some(value) = self.texture_fetch(tree, name, args) {
+            return value;
+        }
+        if let Some(value) = self.image_call(word, tree, args) {
             return value;
         }
         if let Some(value) = self.annotation(tree, word, args) {

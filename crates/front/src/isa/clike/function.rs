@@ -225,7 +225,8 @@ impl Lowering<'_, '_> {
                     .words
                     .map_or(self.env.language.row().scopes, |w| w.scopes);
                 let scope = self.word(&tree.range, "scope", scopes)?;
-                if !self.env.language.cpp && scope == Scope::Thread {
+                let of_images = args.flags.contains(&Tag::ImageFence);
+                if !self.env.language.cpp && scope == Scope::Thread && !of_images {
                     let message = format!("`{}` has the scope of one work-item", row.name);
                     let span = self.unit.text.span(tree.range.clone());
                     self.sink.warn("useless-scope", span, message, |d| {
@@ -292,21 +293,9 @@ impl Lowering<'_, '_> {
             _ => {
                 let word = self.str(&tree.range);
                 match FLAGS.iter().find(|f| f.0 == word) {
-                    Some((_, Some(tag))) => {
+                    Some((_, tag)) => {
                         flags.push(*tag);
                         Some(())
-                    }
-                    Some((_, None)) => {
-                        self.error(
-                            "unsupported-flag",
-                            &tree.range,
-                            "fences of images are not supported",
-                            |d| {
-                                d.label("expected global or local memory")
-                                    .note("no published model covers images")
-                            },
-                        );
-                        None
                     }
                     None => {
                         let names: Vec<&str> = FLAGS.iter().map(|f| f.0).collect();

@@ -490,6 +490,9 @@ impl Lowering<'_, '_> {
     }
 
     fn bind_parameter(&mut self, param: &super::ast::TypeName, body: &[Stmt]) {
+        if self.bind_image(param) {
+            return;
+        }
         let name = &param.declarator.name;
         let word = self.str(name);
         let Some(of) = self.parameter(param, true) else {

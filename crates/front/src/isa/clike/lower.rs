@@ -186,6 +186,8 @@ pub(super) struct Lowering<'a, 's> {
     exits: Vec<Exits>,
     /// Asynchronous copies of the work-group.
     pub(super) copies: super::copy_sites::AsyncCopies,
+    /// OpenCL C: the images that the kernel takes.
+    pub(super) images: Vec<super::image_words::ImageParameter>,
     /// The jumps of the current function.
     pub(super) jumps: Jumps,
     /// Functions of the code by name.
@@ -252,6 +254,7 @@ impl<'a, 's> Lowering<'a, 's> {
             host: HostState::default(),
             exits: Vec::new(),
             copies: super::copy_sites::AsyncCopies::default(),
+            images: Vec::new(),
             jumps: Jumps::default(),
             functions: HashMap::new(),
             prototypes: HashMap::new(),

@@ -72,6 +72,8 @@ mod headers;
 pub mod host;
 mod host_calls;
 pub mod host_main;
+mod image_words;
+mod images;
 mod initialisers;
 mod inline;
 mod inline_asm;

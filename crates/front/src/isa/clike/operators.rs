@@ -253,7 +253,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The components of a value; a number stands for each.
-    fn components_of(&mut self, tree: &Tree, n: usize) -> Vec<Value> {
+    pub(super) fn components_of(&mut self, tree: &Tree, n: usize) -> Vec<Value> {
         if self.vector_of_tree(tree).is_some() {
             let Some((at, of)) = self.structure_at(tree) else {
                 return vec![self.nothing(); n];

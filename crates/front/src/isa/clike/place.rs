@@ -213,7 +213,11 @@ impl Lowering<'_, '_> {
             }
             None => {}
         }
-        match self.location(word) {
+        let found = self.location(word);
+        if let Some(loc) = found {
+            self.refuse_image(loc, &tree.range);
+        }
+        match found {
             Some(loc) if self.is_variable(loc) => {
                 return Some(Place::Memory(Expr::Address(loc), self.of_location(loc)));
             }
@@ -552,7 +556,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The place that a pointer points to.
-    fn pointed(&mut self, pointer: Value, range: &Range<usize>) -> Option<Place> {
+    pub(super) fn pointed(&mut self, pointer: Value, range: &Range<usize>) -> Option<Place> {
         self.address(pointer, range)
             .map(|(addr, of)| Place::Memory(addr, of))
     }

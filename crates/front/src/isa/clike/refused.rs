@@ -166,11 +166,7 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         &[
             "image1d_t",
             "image1d_buffer_t",
-            "image1d_array_t",
             "image2d_t",
-            "image2d_array_t",
-            "image3d_t",
-            "sampler_t",
             "read_only",
             "write_only",
             "read_write",
@@ -179,20 +175,26 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
             "__read_write",
         ],
         OPENCL,
-        "images are",
-        "use buffers",
+        "",
+        "use memory",
     ),
     (
-        &["pipe"],
+        &["image1d_array_t", "image2d_array_t", "image3d_t"],
         OPENCL,
-        "pipes are",
-        "use a buffer and atomic operations",
+        "images of this shape are",
+        "use `image1d_t` or `image2d_t`",
     ),
     (
-        &["reserve_id_t"],
+        &["sampler_t"],
+        OPENCL,
+        "samplers are",
+        "read without one: `read_imagei(image, coordinate)`",
+    ),
+    (
+        &["pipe", "__pipe", "reserve_id_t"],
         OPENCL,
         "pipes are",
-        "use a buffer and atomic operations",
+        PIPES,
     ),
     (
         &["constexpr", "static_cast", "reinterpret_cast", "const_cast"],
@@ -267,6 +269,10 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     ),
 ];
 
+/// The reason why pipes are refused, and what to use.
+const PIPES: &str = "use a buffer and atomic operations: a pipe is \"an ordered sequence of data \
+                     items\" (OpenCL API, Memory Model: Memory Objects), and no sentence says when a \
+                     reader sees an item";
 const OPENCL: [bool; 3] = [false, true, false];
 const CUDA: [bool; 3] = [false, false, true];
 const FLOATING: &str = "such floating-point types are";
@@ -508,18 +514,19 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "surfaces",
         "see the surface proxy of PTX: `suld`, `sust`",
     ),
+    ("read_imageh", "images of `half`", "use `read_imagef`"),
+    ("write_imageh", "images of `half`", "use `write_imagef`"),
     (
-        "read_image",
-        "images, which no published model covers",
-        "use buffers",
+        "get_image_",
+        "queries of images but their width and height",
+        "write the number",
     ),
-    (
-        "write_image",
-        "images, which no published model covers",
-        "use buffers",
-    ),
-    ("read_pipe", "pipes", "use a buffer and atomic operations"),
-    ("write_pipe", "pipes", "use a buffer and atomic operations"),
+    ("read_pipe", "pipes", PIPES),
+    ("write_pipe", "pipes", PIPES),
+    ("reserve_read_pipe", "pipes", PIPES),
+    ("reserve_write_pipe", "pipes", PIPES),
+    ("commit_read_pipe", "pipes", PIPES),
+    ("commit_write_pipe", "pipes", PIPES),
     (
         "work_group_",
         "work-group functions of extensions and of pipes",

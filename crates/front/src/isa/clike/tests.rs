@@ -1447,12 +1447,21 @@ fn constructs_that_are_not_supported_are_named() {
     said(
         Dialect::OpenCl,
         &[
-            ("image2d_t i;", "images are not supported"),
+            ("image2d_t i;", "this cannot be an image"),
             (
                 "kernel void k(read_only image2d_t i) { }",
-                "images are not supported",
+                "nothing is bound to the image `i`",
             ),
-            ("sampler_t s;", "images are not supported"),
+            (
+                "kernel void k(read_only image3d_t i) { }",
+                "images of this shape are not supported",
+            ),
+            (
+                "kernel void k(read_only global int *x) { }",
+                "this parameter is not an image",
+            ),
+            ("read_only int i;", "`read_only` is said of a variable"),
+            ("sampler_t s;", "samplers are not supported"),
             ("pipe int p;", "pipes are not supported"),
             (
                 "event_t e = async_work_group_copy(x, y, 1, 0);",
@@ -1465,7 +1474,12 @@ fn constructs_that_are_not_supported_are_named() {
                 "`convert_int4` is not supported",
             ),
             ("int r = as_char(1);", "`as_char` of a `int`"),
-            ("int r = read_imagei(1);", "`read_imagei` is not supported"),
+            (
+                "int r = read_imagei(1);",
+                "`read_imagei` takes 2 arguments, 1 given",
+            ),
+            ("int r = read_imagei(x, 0).x;", "this is not an image"),
+            ("read_imageh(x, 0);", "`read_imageh` is not supported"),
             ("__shared__ int r;", "there is no `__shared__` in OpenCL C"),
             ("if (int t = 1) ;", "a declaration is not a condition in C"),
             (

@@ -61,6 +61,12 @@ impl<'a> Lowering<'a, '_> {
                 self.refuse_function_pointer(range);
                 return None;
             }
+            Base::Image(range) => {
+                self.error("unsupported", range, "this cannot be an image", |d| {
+                    d.label("expected an image as a parameter of a kernel")
+                });
+                return None;
+            }
             Base::Group => {
                 self.error(
                     "wrong-operand",

@@ -15,7 +15,7 @@ use crate::litmus::build::{CThreadDraft, ThreadDraft, lower_clike, lower_ptx};
 use crate::litmus::fronts::language;
 use crate::litmus::places::{GridLayout, MAX_THREADS, host_place, special_registers};
 use diag::{Sink, Span};
-use program::host::{CommandKind, CommandOrigin, HostCommand, HostProgram};
+use program::host::{CommandId, CommandKind, CommandOrigin, HostCommand, HostProgram, Ref};
 use program::{
     Access, BinOp, Expr, Init, Instr, InstrId, Layout, LocId, MemoryKind, NdRange, Op, Place,
     RegId, Register, Tag, Tags, Thread, ThreadId, Ty,
@@ -143,27 +143,55 @@ impl<'a> Bodies<'a> {
 
     /// Adds the kernels that run before all others: one command for each device that has a queue.
     pub(super) fn initializers(&mut self, host: &mut HostProgram) {
+        self.of_program(
+            host,
+            |kernel| kernel.initializer,
+            |_, device| (CommandKind::Initializer { device }, Vec::new()),
+        );
+    }
+
+    /// Adds the kernels that run after all others of a device.
+    pub(super) fn cleanups(&mut self, host: &mut HostProgram) {
+        self.of_program(
+            host,
+            |kernel| kernel.cleanup,
+            |host, device| {
+                let of_device = |id: &CommandId| {
+                    let command = host.command(*id);
+                    let lane = command.lane.filter(|_| command.kind == CommandKind::Kernel);
+                    lane.is_some_and(|lane| host.lane(lane).device == device)
+                };
+                let kernels = host.command_ids().filter(of_device);
+                (CommandKind::Kernel, kernels.map(Ref::Command).collect())
+            },
+        );
+    }
+
+    /// Adds kernels of one work-item that no call enqueues, on each device that has a queue.
+    fn of_program(
+        &mut self,
+        host: &mut HostProgram,
+        is_one: fn(&Routine) -> bool,
+        command: fn(&HostProgram, u32) -> (CommandKind, Vec<Ref>),
+    ) {
         let mut devices: Vec<u32> = host.lanes.iter().map(|l| l.device).collect();
         devices.sort_unstable();
         devices.dedup();
         let declared = self.declared;
         let one = NdRange::new(&[1], &[1], &[]).expect("a single work-item");
-        for (k, kernel) in declared
-            .kernels
-            .iter()
-            .enumerate()
-            .filter(|(_, k)| k.initializer)
-        {
-            for device in &devices {
+        let before: Vec<_> = devices.iter().map(|it| command(host, *it)).collect();
+        for (k, kernel) in declared.kernels.iter().enumerate() {
+            if !is_one(kernel) {
+                continue;
+            }
+            for (device, (kind, waits)) in devices.iter().zip(&before) {
                 let (threads, groups) = self.kernel(k, one, *device);
-                let kind = CommandKind::Initializer { device: *device };
-                let (name, origin) = (kernel.name.clone(), CommandOrigin::Start);
                 host.commands.push(HostCommand {
-                    name,
-                    kind,
+                    name: kernel.name.clone(),
+                    kind: *kind,
                     lane: None,
-                    waits: Vec::new(),
-                    origin,
+                    waits: waits.clone(),
+                    origin: CommandOrigin::Start,
                     threads,
                     groups,
                     programmatic: false,

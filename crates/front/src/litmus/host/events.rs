@@ -125,6 +125,7 @@ impl HostEvents {
         self.handles.push(Handle {
             name: name.to_string(),
             kind,
+            status: 0,
         });
         Ref::Handle(HandleId(self.handles.len() as u16 - 1))
     }

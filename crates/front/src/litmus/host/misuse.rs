@@ -261,6 +261,18 @@ impl Misuse<'_> {
             if kind == MemoryKind::ProgramScope {
                 continue;
             }
+            let of_images = request.name.ends_with("Image");
+            let of_objects = ["clEnqueueUnmapMemObject", "clEnqueueMigrateMemObjects"];
+            if let MemoryKind::Image(_) = kind {
+                if !of_images && !of_objects.contains(&request.name.as_str()) {
+                    let message = format!("`{}` of an image", request.name);
+                    self.error("wrong-operand", span, message, |d| {
+                        d.label("expected a buffer object, or shared virtual memory")
+                            .help("images have separate calls, such as `clEnqueueReadImage`")
+                    });
+                }
+                continue;
+            }
             let (expected, help) = match (svm, kind == MemoryKind::Buffer) {
                 (true, true) => (
                     "expected shared virtual memory",

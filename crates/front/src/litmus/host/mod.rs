@@ -30,6 +30,7 @@ mod bodies;
 mod children;
 mod commands;
 mod events;
+mod failures;
 mod misuse;
 mod rectangles;
 
@@ -44,6 +45,8 @@ pub(super) struct Routine {
     pub(super) text: RoutineCode,
     pub(super) layout: GridLayout,
     pub(super) initializer: bool,
+    /// OpenCL: a kernel of destructors.
+    pub(super) cleanup: bool,
     /// OpenCL: built with `-cl-uniform-work-group-size`.
     pub(super) uniform: bool,
     /// CUDA: launched with programmatic stream serialization.
@@ -161,6 +164,7 @@ pub(super) fn assemble(
     if sink.errors() > errors {
         return without_host(dialect, threads, symbols);
     }
+    bodies.cleanups(&mut host);
     let hosts = threads.len();
     let bodies = children::finish(&declared, &events, &mut host, bodies, sink);
     let mut untyped = vec![None; hosts];
@@ -188,6 +192,9 @@ pub(super) fn assemble(
     refuse_host_groups(&program, sink);
     warn_of_shared_local(&program, sink);
     program_scope::check(&program, sink);
+    if sink.errors() == errors && declared.runtime == Runtime::OpenCl {
+        failures::terminate(&mut program, &declared.contexts, sink);
+    }
     if declared.assembly.is_none() || sink.errors() > errors {
         return program;
     }
@@ -273,7 +280,9 @@ impl HostBuilder<'_, '_> {
                 HostOp::CreateUser(self.events.handle(event(self)?, request, self.sink)?)
             }
             CallAction::SetUser => {
-                HostOp::SetUser(self.events.handle(event(self)?, request, self.sink)?)
+                let handle = self.events.handle(event(self)?, request, self.sink)?;
+                self.host.handles[usize::from(handle.0)].status = request.value;
+                HostOp::SetUser(handle)
             }
             CallAction::Record => {
                 HostOp::Record(self.events.handle(event(self)?, request, self.sink)?, lane?)

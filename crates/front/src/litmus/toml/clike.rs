@@ -160,6 +160,41 @@ impl TestReader<'_, '_> {
             };
             object.kind = memory;
         }
+        self.image_memory(table, object, choice);
+    }
+
+    /// Sets the width of an image, and reports images that are not supported.
+    fn image_memory(&mut self, table: &DeTable<'_>, object: &mut Object, choice: &TemplateChoice) {
+        let width = self.count(table, &["width"], choice);
+        let at = |key: &str| table.get(key).map_or(Span::default(), span_of);
+        let MemoryKind::Image(_) = object.kind else {
+            if width.is_some() {
+                let message = "only images have a width";
+                self.sink
+                    .error("conflicting-keys", at("width"), message, |d| {
+                        d.label("expected `kind = \"image\"` with it")
+                    });
+            }
+            return;
+        };
+        let is_word = object.ty.is_some_and(|(ty, _)| ty.bits == 32);
+        if !is_word || object.record.is_some() || object.atomic == Some(true) || object.boolean {
+            let message = "the pixels of this image are not supported";
+            self.sink.error("unsupported", at("kind"), message, |d| {
+                d.label("expected the type `int`, `uint` or `float`: one channel of 32 bits")
+            });
+        }
+        let pixels = object.init.len() as u32;
+        if let Some(width) = width {
+            if width == 0 || !pixels.is_multiple_of(width) {
+                let message = format!("{pixels} pixels are not whole rows of {width}");
+                self.sink.error("bad-number", at("width"), message, |d| {
+                    d.label("expected a divisor of the size")
+                });
+                return;
+            }
+            object.kind = MemoryKind::Image(width);
+        }
     }
 
     /// The structure that the type names, defined by some code of the test.
@@ -223,6 +258,7 @@ impl TestReader<'_, '_> {
                 });
         }
         let kind = match (kind, svm) {
+            (Some("image"), _) => MemoryKind::Image(0),
             (Some("svm-coarse"), _) | (None, Some("coarse")) => MemoryKind::SvmCoarse,
             (Some("svm-fine"), _) | (None, Some("fine")) => MemoryKind::SvmFine,
             (Some("svm-fine-atomic"), _) | (None, Some("fine-atomic")) => MemoryKind::SvmFineAtomic,

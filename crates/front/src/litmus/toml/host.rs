@@ -436,18 +436,8 @@ impl TestReader<'_, '_> {
             let Some(layout) = self.layout(table, choice) else {
                 continue;
             };
-            let initializer = table
-                .get("initializer")
-                .and_then(|v| v.get_ref().as_bool())
-                .unwrap_or(false);
-            if initializer && runtime != Runtime::OpenCl {
-                self.sink.error(
-                    "conflicting-keys",
-                    span,
-                    "only OpenCL has kernels of initialisers",
-                    |d| d.label("expected no `initializer`"),
-                );
-            }
+            let initializer = self.of_opencl(runtime, table, ("initializer", "initialisers"), span);
+            let cleanup = self.of_opencl(runtime, table, ("cleanup", "clean-up"), span);
             let uniform = self.uniform(runtime.dialect(), table);
             let programmatic = table
                 .get("programmatic")
@@ -468,11 +458,32 @@ impl TestReader<'_, '_> {
                 text,
                 layout,
                 initializer,
+                cleanup,
                 uniform,
                 programmatic,
             });
         }
         all
+    }
+
+    /// Whether a kernel has a key that only OpenCL has.
+    fn of_opencl(
+        &mut self,
+        runtime: Runtime,
+        table: &DeTable<'_>,
+        key: (&str, &str),
+        at: Span,
+    ) -> bool {
+        let (key, purpose) = key;
+        let is_set = table.get(key).and_then(|value| value.get_ref().as_bool());
+        let is_set = is_set.unwrap_or(false);
+        if is_set && runtime != Runtime::OpenCl {
+            let message = format!("only OpenCL has kernels of {purpose}");
+            self.sink.error("conflicting-keys", at, message, |d| {
+                d.label(format!("expected no `{key}`"))
+            });
+        }
+        is_set
     }
 
     /// Parses code in a C-like dialect. If that fails and the code reads as PTX (`may_be_ptx`),

@@ -52,6 +52,7 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
         Ok(match l.kind {
             MemoryKind::Private
             | MemoryKind::Buffer
+            | MemoryKind::Image(_)
             | MemoryKind::SvmCoarse
             | MemoryKind::SvmFine
             | MemoryKind::SvmFineAtomic

@@ -152,7 +152,10 @@ impl Clike {
         } else {
             &b.wait
         };
-        let regions = Regions::of(tags.has(Tag::Global), tags.has(Tag::Local));
+        // No sentence says what a barrier of images orders between work-items. Here it orders global
+        // memory, as implementations do; answers about such programs are open.
+        let global = tags.has(Tag::Global) || tags.has(Tag::ImageFence);
+        let regions = Regions::of(global, tags.has(Tag::Local));
         let mut e = self.strait(
             code,
             at,

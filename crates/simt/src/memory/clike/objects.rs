@@ -44,7 +44,10 @@ impl ObjectUses {
         let program = &code.program;
         let mut objects = ObjectUses::default();
         for location in &code.locations {
-            let is_whole = matches!(location.kind, MemoryKind::Buffer | MemoryKind::SvmCoarse);
+            let is_whole = matches!(
+                location.kind,
+                MemoryKind::Buffer | MemoryKind::Image(_) | MemoryKind::SvmCoarse
+            );
             let object = program.object(code.memory.cell(location.cell).location.0);
             objects.whole.push(is_whole.then_some(object));
             objects.buffer.push(location.kind == MemoryKind::Buffer);

@@ -51,7 +51,9 @@ impl Lowering<'_, '_> {
                 None => return self.host_unknown(name, "kernel", &names.kernels),
             }
         }
-        if self.host_operands(row, call, range, &mut request).is_err() {
+        if self.host_operands(row, call, range, &mut request).is_err()
+            || self.image_operands(&mut request).is_err()
+        {
             return;
         }
         if let (Some(queue), CallAction::DefaultQueue) = (&call.result, row.does) {

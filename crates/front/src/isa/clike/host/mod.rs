@@ -18,6 +18,7 @@
 mod advice;
 mod calls;
 mod device;
+mod images;
 mod lifetimes;
 mod lower;
 mod names;

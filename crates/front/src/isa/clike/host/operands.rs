@@ -365,7 +365,10 @@ impl Lowering<'_, '_> {
         arg: &Arg,
         request: &mut Request,
     ) -> Result<(), Wrong> {
-        let expected = format!("one of {}", known.join(", "));
+        let expected = match request.does {
+            CallAction::SetUser => "`CL_COMPLETE`, or a negative status".to_owned(),
+            _ => format!("one of {}", known.join(", ")),
+        };
         match arg {
             Arg::Names(all) => {
                 for one in all {
@@ -384,14 +387,9 @@ impl Lowering<'_, '_> {
                 }
                 Ok(())
             }
-            Arg::Int(n, _) if *n < 0 && known.contains(&"CL_COMPLETE") => {
-                self.host_report(arg, "failing commands are not supported", |d| {
-                    d.label("expected `CL_COMPLETE`").note(
-                        "after a negative status, the queues of the context \"may no longer be \
-                             available and their behavior is implementation-defined\" (OpenCL API, \
-                             Execution Model, Commands)",
-                    )
-                })
+            Arg::Int(n, _) if *n < 0 && request.does == CallAction::SetUser => {
+                request.value = *n;
+                Ok(())
             }
             _ => self.host_wrong(arg, self.cannot_stand(arg), &expected),
         }

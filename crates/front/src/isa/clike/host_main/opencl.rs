@@ -877,7 +877,11 @@ impl Machine<'_> {
             "clSetUserEventStatus" => {
                 let event = self.operand(call, 0)?;
                 let event = self.event_text(&event, call)?;
-                format!("clSetUserEventStatus({event}, CL_COMPLETE);")
+                let status = match self.number_at(call, 1)? {
+                    0 => "CL_COMPLETE".to_owned(),
+                    status => status.to_string(),
+                };
+                format!("clSetUserEventStatus({event}, {status});")
             }
             _ => return self.refused(call),
         };
