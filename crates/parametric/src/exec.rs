@@ -20,7 +20,7 @@ use program::{
 use rustc_hash::FxHashMap;
 
 use crate::layout::{CodeOrder, in_order, into_a_loop, loops};
-use crate::operations::{Cell, ObjectOp, PhaseTest, Ticket, Writes, is_of_object};
+use crate::operations::{Cell, ObjectOp, PhaseTest, Ticket, Writes, is_of_object, synchronizes};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, Terms, range_of};
 
 /// The effect of an access on memory.
@@ -205,7 +205,7 @@ pub(crate) struct State {
     pub(crate) within: Vec<Term>,
     /// Values of registers; behind them, those of [`Counter`].
     pub(crate) regs: Vec<Term>,
-    /// What the thread's own memory holds, where that is known.
+    /// What places hold that the thread wrote, where that is known.
     pub(crate) cells: BTreeMap<Cell, Term>,
 }
 
@@ -450,6 +450,9 @@ impl Exec<'_> {
     /// Runs an instruction; where the thread goes then.
     fn step(&mut self, at: usize, mut state: State) -> Vec<(usize, State)> {
         let code = self.code;
+        if synchronizes(&code[at].op) {
+            self.forget_shared(&mut state);
+        }
         match &code[at].op {
             Op::Assign { dst, value } => {
                 let value = self.eval(at, value, &state);
@@ -501,7 +504,7 @@ impl Exec<'_> {
                 access,
             } => {
                 self.access(at, &mut state, addr, MemoryEffect::Writes, access);
-                self.store(at, &mut state, addr, value, access.ty);
+                self.store(at, &mut state, addr, value, access);
             }
             Op::Rmw {
                 dst, addr, write, ..

@@ -90,7 +90,11 @@ impl Exec<'_> {
             facts.push(ended);
             let regs = exit.regs.into_iter().map(|t| put(self, t)).collect();
             let cells = exit.cells.into_iter();
-            let cells = cells.map(|(cell, t)| (cell, put(self, t))).collect();
+            let cells = cells.map(|((object, offset, ty), t)| {
+                let offset = put(self, offset);
+                ((object, offset, ty), put(self, t))
+            });
+            let cells = cells.collect();
             let within = shape.entry.within.clone();
             let state = State {
                 guard,

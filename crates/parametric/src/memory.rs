@@ -3,16 +3,19 @@
 //! | memory | a read gives |
 //! |---|---|
 //! | that nothing writes | a function of the address |
-//! | of the thread alone, at a constant place | the thread's last write, if its value is known |
+//! | of the thread alone | the thread's last write to the place, if its value is known |
+//! | that the thread wrote, and did not synchronize since | the same |
 //! | that the kernel writes, if only barriers of blocks synchronize it | one value, see below |
 //! | other | any value |
 //!
-//! In the third row, threads of a block read one value by the same instruction at the same place,
+//! In the fourth row, threads of a block read one value by the same instruction at the same place,
 //! in the same iterations and barrier interval.
 //!
 //! # Invariants
-//! - The third row holds up to the first race of an execution: a write between two such reads would
-//!   race with one of them. So it proves a kernel race-free, and nothing of a kernel that races.
+//! - The third and fourth row hold up to the first race of an execution: a write of another thread
+//!   in between would race. Only synchronization of the thread itself orders such a write behind
+//!   its own write and before its read. So these rows prove a kernel race-free, and nothing of a
+//!   kernel that races.
 //! - A ticket is what an atomic addition reads. Up to the first race, two additions to the same
 //!   place read values that are at least the first summand apart, as long as nothing but such
 //!   additions writes there.
@@ -21,7 +24,7 @@ use program::tags::Tag;
 use program::{Access, BinOp, Dialect, Expr, LocId, LocationKind, Space, Ty};
 
 use crate::exec::{AccessAt, Counter, Exec, MemoryEffect, PlaceAt, State};
-use crate::operations::{Cell, Ticket, added, is_plain, is_strong};
+use crate::operations::{Cell, Ticket, added, is_plain, is_strong, synchronizes};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, range_of};
 
 /// A place that an access may reach, if a condition holds.
@@ -67,10 +70,20 @@ impl Exec<'_> {
             let cond = place.guard;
             place.guard = self.terms.and(vec![state.guard, cond]);
             self.note_place(at, state, place, access.ty);
+            let cell = (place.object, place.offset, access.ty);
+            let known = state.cells.get(&cell).copied().filter(|_| is_one);
+            if does != MemoryEffect::Reads {
+                // A store whose value is known follows in `store`.
+                self.overwrite(state, cell);
+            }
             let held = if space.is_local() {
-                self.private(at, state, place, does, access.ty, is_one)
+                let known = known.filter(|_| self.reads.remembers);
+                known.unwrap_or_else(|| self.free(at, access.ty))
             } else {
-                let held = self.held(at, state, place, does, access);
+                let is_own = does == MemoryEffect::Reads && is_plain(access, self.program);
+                let known = known.filter(|_| is_own && self.reads.trusting);
+                self.found.trusts |= known.is_some();
+                let held = known.unwrap_or_else(|| self.held(at, state, place, does, access));
                 if self.recording {
                     self.note(at, state, place, does, access);
                     self.note_ticket(at, state, place, held);
@@ -227,67 +240,70 @@ impl Exec<'_> {
         self.terms.add(Node::Symbol(id, args))
     }
 
-    /// An access to memory of the thread alone.
-    fn private(
-        &mut self,
-        at: usize,
-        state: &mut State,
-        place: GuardedPlace,
-        does: MemoryEffect,
-        ty: Ty,
-        is_one: bool,
-    ) -> Term {
-        let object = place.object;
-        let cell = self
-            .terms
-            .constant(place.offset)
-            .map(|offset| (object, offset, ty));
-        let known = cell
-            .filter(|_| is_one)
-            .and_then(|cell| state.cells.get(&cell));
-        let held = known.copied().filter(|_| self.reads.remembers);
-        if does != MemoryEffect::Reads {
-            // A store whose value is known follows in `store`.
-            let over = |(other, from, of): &Cell| match cell {
-                Some((_, to, _)) => {
-                    *other == object
-                        && *from < to + i64::from(ty.bytes())
-                        && to < from + i64::from(of.bytes())
-                }
-                None => *other == object,
-            };
-            state.cells.retain(|cell, _| !over(cell));
-        }
-        held.unwrap_or_else(|| self.free(at, ty))
+    /// Forgets what memory holds where a thread writes a place.
+    fn overwrite(&self, state: &mut State, cell: Cell) {
+        state.cells.retain(|other, _| self.are_apart(*other, cell));
     }
 
-    /// Notes what a thread stores in its own memory.
+    /// Whether two places are seen not to overlap.
+    fn are_apart(&self, a: Cell, b: Cell) -> bool {
+        let [(x, m), (y, n)] = [a.1, b.1].map(|t| self.based(t));
+        let [before, behind] = [a.2, b.2].map(|ty| i64::from(ty.bytes()));
+        let distance = n.wrapping_sub(m);
+        a.0 != b.0 || (x == y && (distance >= before || distance <= -behind))
+    }
+
+    /// A sum without its constant, and that constant.
+    fn based(&self, t: Term) -> (Option<Term>, i64) {
+        match *self.terms.node(t) {
+            Node::Const(n) => (None, n),
+            Node::Bin(BinOp::Add, Ty::WORD, a, b) => match self.terms.constant(b) {
+                Some(n) => (Some(a), n),
+                None => (Some(t), 0),
+            },
+            _ => (Some(t), 0),
+        }
+    }
+
+    /// Notes what a thread stores.
     pub(crate) fn store(
         &mut self,
         at: usize,
         state: &mut State,
         addr: &Expr,
         value: &Expr,
-        ty: Ty,
+        access: &Access,
     ) {
         let address = self.eval(at, addr, state);
         let places = self.places(address).unwrap_or_default();
         let [GuardedPlace { object, offset, .. }] = places[..] else {
             return;
         };
-        let is_local = matches!(
-            &self.program.location(object).kind,
-            LocationKind::Object { space, .. } if space.is_local()
-        );
-        if let (true, Some(offset)) = (is_local, self.terms.constant(offset)) {
+        let LocationKind::Object { space, .. } = &self.program.location(object).kind else {
+            return;
+        };
+        if space.is_local() || is_plain(access, self.program) {
             let value = self.eval(at, value, state);
-            let value = self.terms.cast(ty, value);
-            state.cells.insert((object, offset, ty), value);
+            let value = self.terms.cast(access.ty, value);
+            state.cells.insert((object, offset, access.ty), value);
         }
     }
 
-    /// Forgets what a loop may write in the memory of the thread.
+    /// Forgets what others may write as soon as a thread synchronizes with them.
+    pub(crate) fn forget_shared(&self, state: &mut State) {
+        state.cells.retain(|(object, ..), _| {
+            matches!(
+                &self.program.location(*object).kind,
+                LocationKind::Object { space, .. } if space.is_local()
+            )
+        });
+    }
+
+    /// Forgets what a loop may write.
     pub(crate) fn forget(&self, header: usize, end: usize, state: &mut State) {
+        if self.code[header..=end].iter().any(|i| synchronizes(&i.op)) {
+            self.forget_shared(state);
+        }
         for instr in &self.code[header..=end] {
             if instr.op.write().is_none() {
                 continue;

@@ -10,8 +10,8 @@ use program::{
 
 use crate::term::Term;
 
-/// A place in the memory of one thread: an object, an offset and a type.
-pub(crate) type Cell = (LocId, i64, Ty);
+/// A place in memory: an object, an offset and a type.
+pub(crate) type Cell = (LocId, Term, Ty);
 
 /// What an atomic addition reads.
 #[derive(Clone, Debug)]
@@ -106,6 +106,11 @@ fn is_plain_store(op: &Op, program: &Program) -> bool {
 pub(crate) fn is_plain(access: &Access, program: &Program) -> bool {
     let others = [Tag::Atomic, Tag::Volatile, Tag::Asynchronous];
     !access.tags.has_any(&others) && !is_strong(&access.tags, program)
+}
+
+/// Whether a micro-op may order accesses of its thread with those of others.
+pub(crate) fn synchronizes(op: &Op) -> bool {
+    op.barrier().is_some() || !is_of_barriers(op)
 }
 
 /// Whether a micro-op orders accesses of different threads by no more than a barrier of a block.
