@@ -36,6 +36,7 @@ pub(crate) fn outside(run: &mut SymbolicRun, place: &PlaceAt, bytes: u64) -> Pai
         places: [places.clone(), places],
         unordered: None,
         iterations: Vec::new(),
+        offset: None,
     }
 }
 

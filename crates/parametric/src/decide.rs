@@ -17,18 +17,20 @@ use program::{CmpOp, Dialect, LocId, LocationKind, Program, Scope, Space, Ty};
 use rustc_hash::{FxHashMap, FxHashSet};
 use verdict::Launches;
 
+use crate::asking::{asked, asked_of_words};
 use crate::bounds::{is_inside, is_of_inputs, outside};
 use crate::exec::{AccessAt, Behaviour, ReadValues, behaviour};
 use crate::launch::{Sizes, most_threads, names, setting};
 use crate::operations::is_of_object;
+use crate::overflow::overflow;
 use crate::pairs::{
     Inclusion, PairQuestion, Sides, SymbolicRun, Together, conflict, divergence, race, unlike,
 };
 use crate::phases::handovers;
 use crate::replay::{self, ExactLaunch, Replayed};
 use crate::solver::{Said, SolverConstants, ask};
-use crate::term::{Origin, Term, Terms};
-use crate::{assume, integers, words};
+use crate::term::{Term, Terms};
+use crate::{assume, integers};
 
 /// A question about a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,6 +210,8 @@ pub fn decide_for(
         limits,
         end,
         overflow: false,
+        wraps: false,
+        leaving: None,
     };
     proof.decide(property, sizes.within(kernel.form.limit), true)
 }
@@ -252,6 +256,10 @@ struct Proof<'a> {
     end: Instant,
     /// Whether sums were taken not to overflow.
     overflow: bool,
+    /// Whether all questions are about machine words, where numbers wrap around.
+    wraps: bool,
+    /// The lines at which numbers may leave their types, where those are known.
+    leaving: Option<BTreeSet<u32>>,
 }
 
 /// Runs a kernel. `trusting`: up to the first race of an execution; `without`: as in
@@ -372,12 +380,56 @@ impl Proof<'_> {
                 Err(reason) => return undecided(reason),
             }
         }
+        if apart.is_none()
+            && let Some(answer) = self.overflows(property, sizes, trusting, &mut run)
+        {
+            return answer;
+        }
         match apart {
             None if property == KernelProperty::Race => self.within_bounds(sizes, run),
             None => self.never(sizes, &run),
             Some(apart) if self.limits.tries => self.tried(property, sizes, apart),
             Some(apart) => self.suspected(property, apart, "small launches were not tried"),
         }
+    }
+
+    /// Holds a proof against the numbers of a launch. `Some`: the proof does not
+    /// hold, as numbers leave their types.
+    fn overflows(
+        &mut self,
+        property: KernelProperty,
+        sizes: Sizes,
+        trusting: bool,
+        run: &mut SymbolicRun,
+    ) -> Option<KernelVerdict> {
+        if !self.overflow || self.wraps {
+            return None;
+        }
+        let is_open = sizes.block.contains(&None) || sizes.grid.contains(&None);
+        let dialect = self.kernel.form.test.program.dialect;
+        let found = overflow(run, dialect, self.limits.answer / 8);
+        if let Some(at) = found.undefined {
+            let number = self.line(at).number;
+            return Some(KernelVerdict::Undecided {
+                reason: format!("line {number}: a signed number overflows, which is undefined"),
+                apart: None,
+            });
+        }
+        if found.wraps {
+            let again = Proof {
+                kernel: self.kernel,
+                limits: self.limits,
+                end: self.end,
+                overflow: false,
+                wraps: true,
+                leaving: None,
+            };
+            return Some(again.decide(property, sizes, trusting));
+        }
+        self.overflow = is_open || !found.open.is_empty();
+        let lines = found.open.iter().map(|at| self.line(*at).number);
+        self.leaving = Some(lines.collect()).filter(|_| !is_open);
+        None
     }
 
     fn line(&self, at: usize) -> SourceLine {
@@ -424,7 +476,11 @@ impl Proof<'_> {
             assumed.push("a grid of one block".into());
         }
         if self.overflow || run.terms.may_overflow {
-            assumed.push("no overflow in sums and products of indices".into());
+            let at = match &self.leaving {
+                Some(lines) if !lines.is_empty() => format!(" ({})", lines_text(lines)),
+                _ => String::new(),
+            };
+            assumed.push(format!("no overflow in sums and products of indices{at}"));
         }
         let code = &self.kernel.form.test.program.threads[0].code;
         if code.iter().enumerate().any(|(at, i)| i.op.jumps_back(at)) {
@@ -444,10 +500,8 @@ impl Proof<'_> {
         let nulls = run.behaviour.nulls.iter().map(|at| self.line(*at).number);
         let nulls: BTreeSet<u32> = nulls.collect();
         if !nulls.is_empty() {
-            let lines: Vec<String> = nulls.iter().map(u32::to_string).collect();
-            let word = if lines.len() == 1 { "line" } else { "lines" };
-            let lines = lines.join(", ");
-            assumed.push(format!("no access through a null pointer ({word} {lines})"));
+            let lines = lines_text(&nulls);
+            assumed.push(format!("no access through a null pointer ({lines})"));
         }
         assumed.extend(self.kernel.form.test.program.assumed.iter().cloned());
         if let Some((text, _)) = &self.kernel.form.assume {
@@ -482,7 +536,10 @@ impl Proof<'_> {
             let question = outside(&mut run, &place, bytes);
             let is_of_launch = is_given && !is_of_inputs(&run, &question);
             if Instant::now() < enough {
-                let (said, _, overflow) = asked(&mut run, question, self.limits.question);
+                let (said, _, overflow) = match self.wraps {
+                    true => asked_of_words(&mut run, question, self.limits.question),
+                    false => asked(&mut run, question, self.limits.question),
+                };
                 if said == Said::No {
                     self.overflow |= overflow;
                     continue;
@@ -508,12 +565,8 @@ impl Proof<'_> {
         if let KernelVerdict::Never { assumed, .. } = &mut answer {
             assumed.extend(open.iter().map(|(object, lines)| {
                 let name = &self.kernel.form.test.program.location(*object).name;
-                let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
-                let word = if lines.len() == 1 { "line" } else { "lines" };
-                format!(
-                    "accesses to `{name}` stay inside of it ({word} {})",
-                    lines.join(", ")
-                )
+                let lines = lines_text(lines);
+                format!("accesses to `{name}` stay inside of it ({lines})")
             }));
         }
         answer
@@ -687,7 +740,12 @@ impl Proof<'_> {
         if Instant::now() > self.end {
             return Err("time".into());
         }
-        match asked(run, question, self.limits.question) {
+        let time = self.limits.question;
+        let said = match self.wraps {
+            true => asked_of_words(run, question, time),
+            false => asked(run, question, time),
+        };
+        match said {
             (Said::No, _, overflow) => {
                 self.overflow |= overflow;
                 Ok(None)
@@ -695,6 +753,13 @@ impl Proof<'_> {
             (_, free, _) => Ok(Some(free)),
         }
     }
+}
+
+/// The numbers of lines in words.
+fn lines_text(lines: &BTreeSet<u32>) -> String {
+    let all: Vec<String> = lines.iter().map(u32::to_string).collect();
+    let word = if all.len() == 1 { "line" } else { "lines" };
+    format!("{word} {}", all.join(", "))
 }
 
 /// The answer that an execution gives.
@@ -710,90 +775,4 @@ fn happens(found: ExactLaunch, apart: Apart) -> KernelVerdict {
         exact: Box::new(answer),
         test: Box::new(test),
     }
-}
-
-/// Asks a question in one arithmetic and then the other; with it, whether free values take part,
-/// and whether sums were taken not to overflow.
-pub(crate) fn asked(
-    run: &mut SymbolicRun,
-    mut question: PairQuestion,
-    time: Duration,
-) -> (Said, bool, bool) {
-    let whole = [&question.conditions[..], question.unordered.as_slice()].concat();
-    let whole = run.terms.and(whole);
-    if run.terms.constant(whole) == Some(0) {
-        return (Said::No, false, false);
-    }
-    let mut over = unify(run, &mut question, time);
-    let terms = &mut run.terms;
-    question.conditions.extend(question.unordered);
-    let (text, overflow) = integers::question(terms, &question.conditions);
-    if ask(&text, time, SolverConstants::Nothing) == Said::No {
-        return (Said::No, false, over | overflow);
-    }
-    let mut unified = false;
-    for (x, y) in question.iterations.clone() {
-        let differ = terms.cmp(CmpOp::Ne, Ty::WORD, x, y);
-        let mut all = question.conditions.clone();
-        all.push(differ);
-        let (text, overflow) = integers::question(terms, &all);
-        if ask(&text, time, SolverConstants::Nothing) == Said::No {
-            over |= overflow;
-            unified = true;
-            let by = FxHashMap::from_iter([(y, x)]);
-            let conditions = std::mem::take(&mut question.conditions).into_iter();
-            question.conditions = conditions.map(|t| terms.replace(t, &by)).collect();
-        }
-    }
-    if unified {
-        let (text, overflow) = integers::question(terms, &question.conditions);
-        if ask(&text, time, SolverConstants::Nothing) == Said::No {
-            return (Said::No, false, over | overflow);
-        }
-    }
-    let text = words::question(terms, &question.conditions);
-    let places = question.places.iter().flatten();
-    let names: Vec<String> = places.map(|(_, t)| format!("t{}", t.0)).collect();
-    let said = ask(&text, time, SolverConstants::Words(&names));
-    let free = terms.has(&question.conditions, Origin::Free);
-    (said, free, over)
-}
-
-/// Unifies the iterations of two threads that must be equal if no barrier comes between. Returns
-/// whether that takes sums not to overflow. Accesses in the same iterations share the answer.
-fn unify(run: &mut SymbolicRun, question: &mut PairQuestion, time: Duration) -> bool {
-    let Some(unordered) = question.unordered else {
-        return false;
-    };
-    let mut over = false;
-    let mut open = Vec::new();
-    for (x, y) in std::mem::take(&mut question.iterations) {
-        let differ = run.terms.cmp(CmpOp::Ne, Ty::WORD, x, y);
-        let mut all = question.common.clone();
-        all.extend([unordered, differ]);
-        let equal = match run.equal.get(&all) {
-            Some(equal) => *equal,
-            None => {
-                let (text, overflow) = integers::question(&mut run.terms, &all);
-                let equal = ask(&text, time, SolverConstants::Nothing) == Said::No;
-                let equal = equal.then_some(overflow);
-                run.equal.insert(all, equal);
-                equal
-            }
-        };
-        let Some(overflow) = equal else {
-            open.push((x, y));
-            continue;
-        };
-        over |= overflow;
-        let by = FxHashMap::from_iter([(y, x)]);
-        let mut put = |t: Term| run.terms.replace(t, &by);
-        let conditions = std::mem::take(&mut question.conditions).into_iter();
-        question.conditions = conditions.map(&mut put).collect();
-        let common = std::mem::take(&mut question.common).into_iter();
-        question.common = common.map(&mut put).collect();
-        question.unordered = question.unordered.map(put);
-    }
-    question.iterations = open;
-    over
 }

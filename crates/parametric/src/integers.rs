@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //! - Whatever is not expressed is a free number or function: an unsatisfiable question is one.
-//! - Sums and products are taken not to overflow; where ranges do not show it,
-//!   [`Integers::overflow`] is set, and answers name the assumption.
+//! - Sums, products and conversions are taken to stay in their types; where ranges do not show it,
+//!   they are noted, and answers name the assumption.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -74,8 +74,8 @@ pub struct Integers<'a> {
     terms: &'a mut Terms,
     declarations: String,
     lemmas: String,
-    /// Whether sums or products are taken not to overflow that may.
-    pub overflow: bool,
+    /// The terms that are taken to stay in their types, and may not.
+    trusted: BTreeSet<Term>,
     polys: FxHashMap<Term, Poly>,
     conditions: FxHashMap<Term, String>,
     atoms: FxHashSet<Term>,
@@ -98,20 +98,7 @@ fn number(v: i128) -> String {
 
 /// The question whether all of the conditions can hold, and whether it takes sums not to overflow.
 pub fn question(terms: &mut Terms, all: &[Term]) -> (String, bool) {
-    let mut integers = Integers {
-        terms,
-        declarations: String::new(),
-        lemmas: String::new(),
-        overflow: false,
-        polys: FxHashMap::default(),
-        conditions: FxHashMap::default(),
-        atoms: FxHashSet::default(),
-        functions: FxHashSet::default(),
-        products: BTreeSet::new(),
-        factors: BTreeMap::new(),
-        told: FxHashSet::default(),
-        ranges: FxHashMap::default(),
-    };
+    let mut integers = Integers::new(terms);
     let mut asserts = String::new();
     for t in all {
         let condition = integers.condition(*t);
@@ -119,7 +106,39 @@ pub fn question(terms: &mut Terms, all: &[Term]) -> (String, bool) {
     }
     integers.pairs();
     let text = format!("{}{}{asserts}", integers.declarations, integers.lemmas);
-    (text, integers.overflow)
+    (text, !integers.trusted.is_empty())
+}
+
+/// The terms that a question about conditions and values takes to stay in their types.
+pub(crate) fn trusted(terms: &mut Terms, conditions: &[Term], values: &[Term]) -> BTreeSet<Term> {
+    let mut integers = Integers::new(terms);
+    for t in conditions {
+        integers.condition(*t);
+    }
+    for t in values {
+        let poly = integers.poly(*t);
+        integers.linear(&poly);
+    }
+    integers.trusted
+}
+
+impl<'a> Integers<'a> {
+    fn new(terms: &'a mut Terms) -> Integers<'a> {
+        Integers {
+            terms,
+            declarations: String::new(),
+            lemmas: String::new(),
+            trusted: BTreeSet::new(),
+            polys: FxHashMap::default(),
+            conditions: FxHashMap::default(),
+            atoms: FxHashSet::default(),
+            functions: FxHashSet::default(),
+            products: BTreeSet::new(),
+            factors: BTreeMap::new(),
+            told: FxHashSet::default(),
+            ranges: FxHashMap::default(),
+        }
+    }
 }
 
 impl Integers<'_> {
@@ -347,7 +366,8 @@ impl Integers<'_> {
                 format!("(and (<= 0 {rest}) (< {rest} {y}))")
             }
             BinOp::Shl if ra.0 >= 0 => {
-                self.overflow = true;
+                let own = self.named(op, ty, a, b);
+                self.trusted.insert(own);
                 let f = self.known(op, ty);
                 format!(
                     "(and (= {name} ({f} {x} {y})) (>= {name} {x}) (=> (>= {y} 1) (>= {name} (* \
@@ -402,7 +422,7 @@ impl Integers<'_> {
             Node::Const(v) => Poly::constant(i128::from(v)),
             Node::Cast(ty, a) => {
                 if self.keeps(ty, a) {
-                    self.overflow = true;
+                    self.trusted.insert(t);
                     return self.poly(a);
                 }
                 Poly::of(vec![t], 1)
@@ -415,7 +435,9 @@ impl Integers<'_> {
                 if !fits && self.wraps(op, ty, ranges) {
                     return Poly::of(vec![t], 1);
                 }
-                self.overflow |= !fits;
+                if !fits {
+                    self.trusted.insert(t);
+                }
                 match op {
                     BinOp::Add => pa.plus(&pb, 1),
                     BinOp::Sub => pa.plus(&pb, -1),
@@ -427,7 +449,9 @@ impl Integers<'_> {
                     let range = self.range(a);
                     let of = range_of(ty);
                     let fits = (range.0 << n) >= of.0 && (range.1 << n) <= of.1;
-                    self.overflow |= !fits;
+                    if !fits {
+                        self.trusted.insert(t);
+                    }
                     self.poly(a).times(&Poly::constant(1i128 << n))
                 }
                 _ => Poly::of(vec![t], 1),

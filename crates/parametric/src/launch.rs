@@ -69,6 +69,8 @@ pub struct LaunchFacts {
     pub warp: Term,
     /// Its number in the warp.
     pub lane: Term,
+    /// The number of threads of the grid.
+    pub count: Term,
     /// Coordinates, sizes and arguments, by name.
     pub places: Vec<(String, Term)>,
 }
@@ -176,6 +178,7 @@ pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> LaunchFacts {
         rank,
         warp,
         lane,
+        count: all,
         places: named,
     }
 }

@@ -10,7 +10,9 @@
 //! | `group_copies` | the same for asynchronous copies of work-groups |
 //! | [`launch`], [`assume`] | what holds of coordinates, sizes and arguments |
 //! | [`pairs`] | questions about two threads |
+//! | `asking` | such questions, in both arithmetics |
 //! | `bounds` | questions about the sizes of objects |
+//! | `overflow` | questions about numbers that leave their types |
 //! | [`phases`] | what mbarrier objects order |
 //! | [`integers`], [`words`] | questions as SMT-LIB: without overflow, or as machines compute |
 //! | [`solver`] | the solver |
@@ -18,6 +20,7 @@
 //! | [`replay`] | possible races, tried on a small launch by the exact engines |
 //! | `trace` | two threads of such a launch, shortened to two accesses |
 
+mod asking;
 pub mod assume;
 mod bounds;
 pub mod decide;
@@ -30,6 +33,7 @@ mod loops;
 pub mod memory;
 pub mod objects;
 pub mod operations;
+mod overflow;
 pub mod pairs;
 pub mod phases;
 pub mod replay;

@@ -64,6 +64,8 @@ pub struct PairQuestion {
     pub unordered: Option<Term>,
     /// The iterations of both, pair by pair, where both are in the same loops.
     pub iterations: Vec<(Term, Term)>,
+    /// Where the access of the first one is in its object.
+    pub offset: Option<Term>,
 }
 
 /// When two atomic accesses include each other in their scopes.
@@ -535,6 +537,7 @@ impl<'a> Two<'a> {
             places: self.places(),
             unordered: None,
             iterations: Vec::new(),
+            offset: None,
         }
     }
 
@@ -598,6 +601,7 @@ pub(crate) fn race(
         places,
         unordered,
         iterations,
+        offset: Some(x),
     }
 }
 

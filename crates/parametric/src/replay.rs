@@ -9,6 +9,7 @@ use cat::model::load_shipped;
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits as ExactLimits};
 use front::litmus::form::{BlockLimit, Form, LaunchVariant, at, of_source_at};
+use front::mapping::Mapping;
 use program::litmus::LitmusTest;
 use program::points::access_of;
 use program::tags::Tag;
@@ -18,8 +19,9 @@ use program::{
 use verdict::{Reason, Verdict};
 use why::Session;
 
+use crate::asking::{asked, asked_of_words};
 use crate::bounds::outside;
-use crate::decide::{Apart, KernelInput, KernelProperty, asked, run};
+use crate::decide::{Apart, KernelInput, KernelProperty, run};
 use crate::launch::Sizes;
 use crate::pairs::{PairQuestion, SymbolicRun, Together, divergence, race};
 use crate::solver::Said;
@@ -65,6 +67,11 @@ const PLANES: [[u64; 2]; 4] = [[1, 2], [2, 2], [1, 4], [2, 4]];
 
 /// Arrays have at most so many elements in a launch that is tried: the fewest that do.
 const MOST_ELEMENTS: [usize; 4] = [64, 1024, 8192, 65_536];
+
+/// Coordinates of threads wherever they are in a launch. Such threads are to meet within so many
+/// bytes of an object, for memory that is tried is small.
+const FAR: i64 = 1 << 31;
+const NEAR: i64 = 1 << 16;
 
 /// Arguments are at most so large where the threads can meet with such.
 const SMALL: [Option<i64>; 3] = [Some(4), Some(16), None];
@@ -188,13 +195,15 @@ pub(crate) fn replay(
                         all.iter().flatten().product::<u64>()
                     }
                     let size = [count(sizes.grid), count(sizes.block)];
-                    tried = Some(tried.map_or(size, |[b, t]| [b.max(size[0]), t.max(size[1])]));
+                    let largest = tried.filter(|[b, t]| b * t >= size[0] * size[1]);
+                    tried = Some(largest.unwrap_or(size));
                 }
             },
             Err(reason) => why = reason,
         }
     }
     match tried {
+        // Other arguments, or other contents of memory, may show it.
         Some(up_to) if !sizes.any_arguments => Replayed::Never { up_to },
         _ => Replayed::Unknown(why),
     }
@@ -216,7 +225,8 @@ fn two_threads(
         return None;
     }
     let mut run = run(kernel.form, sizes, true, None).ok()?;
-    for most in [3, 70, 1024] {
+    // Indices that wrap around meet where the threads are far from each other.
+    for most in [3, 70, 1024, FAR] {
         let meeting = meeting(kernel, &mut run, property, apart, Some(most), None);
         let Some(meeting) = meeting else { continue };
         let left = end.saturating_duration_since(Instant::now());
@@ -348,6 +358,11 @@ fn meeting(
                 question.conditions.push(small);
             }
         }
+        if let (true, Some(offset)) = (most == Some(FAR), question.offset) {
+            let most = run.terms.int(NEAR);
+            let is_near = run.terms.cmp(CmpOp::Lt, Ty::WORD, offset, most);
+            question.conditions.push(is_near);
+        }
         if let Some(most) = most_of_arguments {
             let (least, most) = (run.terms.int(0), run.terms.int(most));
             for (_, t) in places[0].iter().filter(|(name, _)| !of_thread(name)) {
@@ -356,7 +371,12 @@ fn meeting(
                 question.conditions.extend([small, large]);
             }
         }
-        if let Said::Yes(values) = asked(run, question, time).0 {
+        let said = match asked(run, question.clone(), time) {
+            // Numbers may wrap around in the launch.
+            (Said::No, _, true) => asked_of_words(run, question, time).0,
+            (said, ..) => said,
+        };
+        if let Said::Yes(values) = said {
             found = Some((values, places, object));
             break;
         }
@@ -681,6 +701,10 @@ fn launched(
         }
     }
     let name = model(&test.program);
+    if name == "ptx" && test.program.dialect == Dialect::Cuda {
+        let mapping = Mapping::current(Dialect::Cuda).ok_or("the mapping to PTX is not there")?;
+        test = mapping.lowered(&test)?;
+    }
     let model = match load_shipped(name, &signature()) {
         Some(Ok(model)) => model,
         _ => return Err(format!("the model `{name}` cannot be read")),

@@ -57,6 +57,9 @@ impl Generator {
             "b",
             "n - 1 - t",
             "t & 2",
+            "s[t & 15]",
+            "(int)((unsigned)t * 0x40000000u >> 28)",
+            "(int)((unsigned)(i + 1) * 0x30000000u >> 29)",
         ]
         .map(String::from)
         .to_vec();

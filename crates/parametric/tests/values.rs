@@ -205,3 +205,83 @@ assert(threadIdx.x > 7);";
     let happens = matches!(race, KernelVerdict::Happens { .. });
     assert!(!happens, "no thread of this launch meets the assumption");
 }
+
+/// A thread reads back what it wrote, as long as it does not synchronize with others.
+#[test]
+fn memory_that_a_thread_wrote_before() {
+    let own = "__shared__ int s[64];
+int n;
+s[threadIdx.x] = atomicAdd(&c, 1);
+int x = a[s[threadIdx.x]];
+r[s[threadIdx.x]] = 1;";
+    never(&cuda(TWO, own), true, Proved::EveryLaunch);
+    // The place is another one, or the thread writes it again.
+    races(
+        &cuda(
+            TWO,
+            &own.replace("r[s[threadIdx.x]]", "r[s[threadIdx.x + 1]]"),
+        ),
+        false,
+    );
+    let again = own.replace("int x =", "s[2 * threadIdx.x] = 0;\nint x =");
+    races(&cuda(TWO, &again), false);
+    let looped = own.replace(
+        "int x =",
+        "for (int i = 0; i < n; i++) s[threadIdx.x] = i;\nint x =",
+    );
+    races(&cuda(TWO, &looped), false);
+}
+
+/// A fence and a lock order writes of others in between.
+#[test]
+fn a_lock_forgets_what_a_thread_wrote() {
+    let held = "int n;
+while (atomicCAS(&c, 0, 1) != 0) {}
+__threadfence();
+a[0] = threadIdx.x;
+__threadfence();
+atomicExch(&c, 0);
+if (blockIdx.x == 0) r[a[0]] = 1;";
+    let text = cuda(TWO, held);
+    let given = asked(&text, KernelProperty::Race, false);
+    assert!(!matches!(given, KernelVerdict::Never { .. }), "{given:?}");
+}
+
+const LARGE: &str = "grid = 65536\nblock = 1024\nregs = { n = 4 }";
+
+/// Numbers that leave their types in the launch: unsigned ones wrap around, signed ones must not.
+#[test]
+fn numbers_that_leave_their_types() {
+    let code = "int n;
+int b = blockIdx.x;
+TYPE i = (b * 1024 + threadIdx.x) * (TYPE)BY;
+a[i] = 1;";
+    let code = |ty: &str, by: u32| code.replace("TYPE", ty).replace("BY", &by.to_string());
+    let memory =
+        "a = { type = \"int\", size = 4096 }\nr = { type = \"int\" }\nc = { type = \"int\" }";
+    let cuda = |code: &str| kernel("cuda", memory, LARGE, code);
+    never(&cuda(&code("unsigned", 64)), false, Proved::EveryContent);
+    races(&cuda(&code("unsigned", 128)), false);
+    let signed = |by: u32| {
+        let code = code("int", by).replace("threadIdx.x", "(int)threadIdx.x");
+        asked(&cuda(&code), KernelProperty::Race, false)
+    };
+    match signed(16) {
+        KernelVerdict::Never { assumed, .. } => {
+            assert!(
+                !assumed.iter().any(|a| a.contains("overflow")),
+                "{assumed:?}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    match signed(64) {
+        KernelVerdict::Undecided { reason, .. } => {
+            assert!(
+                reason.ends_with("a signed number overflows, which is undefined"),
+                "{reason}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
