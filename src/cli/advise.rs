@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use super::args::{AdviseArgs, DenyAdvice};
 use super::decide::{self, Decided};
 use super::defect;
+use super::every_launch::EveryLaunch;
 use super::plan::{self, Question, Unit};
 use super::run::Run;
 use super::running::Titled;
@@ -57,6 +58,7 @@ struct UnitGoals<'a> {
 
 fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, ReportSubject::Others)?;
+    run.settings.every_launch = parametric::solver::is_there();
     run.sources = args.sources.options();
     let costs = costs(args).map_err(|diagnostics| {
         terminal.diagnose_all(&diagnostics);
@@ -225,6 +227,11 @@ fn judge(
         set: &settings.set,
         costs,
     };
+    if let [only] = &wanted[..]
+        && let Ok(true) = panics::catch(|| tell_barrier(&mut told, only, settings))
+    {
+        return Decided::new(vec![told], Vec::new());
+    }
     let mut defects = Vec::new();
     match panics::catch(|| advice::advise(questions(&wanted), &how)) {
         _ if stop::spent() == Some(Spent::Stack) => {
@@ -259,6 +266,33 @@ fn judge(
     Decided::new(vec![told], defects)
 }
 
+/// Reports a barrier that makes a kernel race-free in launches of any size; whether there is one.
+fn tell_barrier(told: &mut AdviceReport, of: &UnitGoals<'_>, settings: &Settings) -> bool {
+    let goal = Ask::Race;
+    if !of.goals.iter().any(|g| g.property() == goal.property()) {
+        return false;
+    }
+    // The exact engines mend kernels whose launch they decide, with the cheapest barrier.
+    let kernel = EveryLaunch::of(of.unit, settings).filter(EveryLaunch::is_smaller);
+    let Some(found) = kernel.and_then(|kernel| kernel.repair()) else {
+        return false;
+    };
+    let unit = of.unit;
+    told.verdict = AdviceVerdict::Repaired;
+    let (test, model) = (unit.source.name.clone(), unit.model.label.clone());
+    told.keeps = vec![(test, model, goal.goal())];
+    let (line, barrier) = (found.change.line, found.barrier);
+    told.changes = vec![AdvicePart {
+        text: format!("`{barrier}` comes {} line {}", found.side, line.number),
+        line,
+        threads: String::new(),
+    }];
+    told.diff = unified(&told.path, &unit.source.file.text, &found.text);
+    told.proved = Some(found.proved.word());
+    told.program = Some(found.text);
+    true
+}
+
 /// The report before the search. If no test has goals, it names them all.
 fn empty_report(group: &AdviceGroup<'_>) -> AdviceReport {
     let (mut tests, mut models): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
@@ -289,6 +323,7 @@ fn empty_report(group: &AdviceGroup<'_>) -> AdviceReport {
         programs: 0,
         undecided: 0,
         reason: None,
+        proved: None,
         reading: None,
         diff: String::new(),
         program: None,

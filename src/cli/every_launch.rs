@@ -8,6 +8,7 @@ use super::plan::{Question, Unit};
 use super::settings::Settings;
 use front::litmus::form::{self, Form, forms};
 use parametric::decide::Apart;
+use parametric::pairs::Together;
 use parametric::{KernelInput, KernelLimits, KernelProperty, KernelVerdict, Sizes, decide_for};
 use program::Dialect;
 use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
@@ -212,9 +213,8 @@ impl<'a> EveryLaunch<'a> {
                     answer.remarks.push(remark);
                 }
                 if let (Some(fault), Ask::Race) = (&mut answer.fault, ask) {
-                    fault.remedy = self
-                        .barrier(&apart)
-                        .map(|change| Remedy::Changes(vec![change]));
+                    let barrier = self.barrier(&apart, sizes);
+                    fault.remedy = barrier.map(|found| Remedy::Changes(vec![found.change]));
                 }
                 (answer, Some(*test))
             }
@@ -302,16 +302,43 @@ pub(super) fn in_place_of(
 /// Whether nothing but the model of the dialect is asked, by no engine in particular.
 fn is_plain(unit: &Unit<'_>, settings: &Settings) -> bool {
     let plain = settings.set.is_empty() && settings.engine == engine::Engine::Auto;
-    let own = unit.mapping.is_none() && unit.refused.is_none();
-    let shipped = unit.model.request == unit.source.program.dialect.default_model();
-    settings.every_launch && plain && own && shipped
+    settings.every_launch && plain && unit.refused.is_none() && unit.asks_own_model()
+}
+
+/// A barrier of a block with which a kernel is race-free, and its threads come to all barriers
+/// together.
+pub(super) struct BarrierRepair {
+    /// The barrier.
+    pub(super) change: Change,
+    /// Its statement.
+    pub(super) barrier: &'static str,
+    /// On which side of its line it is.
+    pub(super) side: &'static str,
+    /// The file with it.
+    pub(super) text: String,
+    /// How far that is proved.
+    pub(super) proved: Launches,
 }
 
 impl EveryLaunch<'_> {
-    /// A barrier of a block between two accesses, with which the kernel is proved not to race, and
-    /// its threads to come to all barriers together.
-    fn barrier(&self, apart: &Apart) -> Option<Change> {
-        let text = match self.test.program.dialect {
+    /// A barrier that mends a race which an execution shows.
+    pub(super) fn repair(&self) -> Option<BarrierRepair> {
+        let form = self.form.as_ref().ok()?;
+        let sizes = given(self.test, form);
+        match self.decide(&Ask::Race, sizes, self.time(SEARCH, 2), true) {
+            Ok(KernelVerdict::Happens { apart, .. }) if !apart.leaves => {
+                self.barrier(&apart, sizes)
+            }
+            _ => None,
+        }
+    }
+
+    /// A barrier of a block between two accesses that mends their race in launches of some sizes.
+    fn barrier(&self, apart: &Apart, sizes: Sizes) -> Option<BarrierRepair> {
+        if apart.together == Together::Grid {
+            return None;
+        }
+        let barrier = match self.test.program.dialect {
             Dialect::OpenCl => "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
             Dialect::Ptx => "bar.sync 0;",
             _ => "__syncthreads();",
@@ -324,52 +351,85 @@ impl EveryLaunch<'_> {
             (a, Where::Before),
         ];
         let end = Instant::now() + self.time(PROOF, 2);
-        let (line, place) = places.into_iter().find(|(line, place)| {
+        for (line, place) in places {
             let left = end.saturating_duration_since(Instant::now());
-            !left.is_zero() && self.is_proved_with(text, line.number, *place, left)
-        })?;
-        Some(Change {
-            line: line.clone(),
-            text: format!("a barrier at line {}", line.number),
-            reason: String::new(),
-            edit: Some(Need {
+            if left.is_zero() {
+                break;
+            }
+            let Some(text) = with_barrier(&self.test.file.text, barrier, line.number, place) else {
+                continue;
+            };
+            let Some(proved) = self.is_proved_as(&text, sizes, left) else {
+                continue;
+            };
+            let change = Change {
                 line: line.clone(),
-                place,
-                instead: text.to_owned(),
-                thread: String::new(),
-                text: String::new(),
-                what: "a barrier".to_owned(),
-            }),
-        })
+                text: format!("a barrier at line {}", line.number),
+                reason: String::new(),
+                edit: Some(Need {
+                    line: line.clone(),
+                    place,
+                    instead: barrier.to_owned(),
+                    thread: String::new(),
+                    text: String::new(),
+                    what: "a barrier".to_owned(),
+                }),
+            };
+            let side = match place {
+                Where::After => "behind",
+                _ => "in front of",
+            };
+            return Some(BarrierRepair {
+                change,
+                barrier,
+                side,
+                text,
+                proved,
+            });
+        }
+        None
     }
 
-    fn is_proved_with(&self, barrier: &str, line: u32, place: Where, time: Duration) -> bool {
-        let behind = usize::from(place == Where::After);
-        let at = (line as usize + behind).saturating_sub(1);
-        let mut lines: Vec<&str> = self.test.file.text.lines().collect();
-        if at > lines.len() {
-            return false;
-        }
-        lines.insert(at, barrier);
+    /// How far the kernel of a changed file is proved: for launches of some sizes, or for every one.
+    fn is_proved_as(&self, text: &str, sizes: Sizes, time: Duration) -> Option<Launches> {
         let test = LitmusTest {
-            file: self.test.file.changed(lines.join("\n") + "\n"),
+            file: self.test.file.changed(text.to_owned()),
             ..self.test.clone()
         };
         let Ok(Some(form)) = form::of_source(&test) else {
-            return false;
+            return None;
         };
-        let sizes = given(&test, &form);
         let changed = EveryLaunch {
             test: &test,
             form: Ok(form),
             timeout: self.timeout,
             start: self.start.clone(),
         };
-        [Ask::Race, Ask::Divergence].iter().all(|ask| {
-            let answer = changed.decide(ask, sizes, time, false);
-            matches!(answer, Ok(KernelVerdict::Never { .. }))
-        })
+        let proved = |sizes: Sizes| {
+            let mut reach = None;
+            for ask in [Ask::Divergence, Ask::Race] {
+                match changed.decide(&ask, sizes, time, false) {
+                    Ok(KernelVerdict::Never { proved, .. }) => reach = Some(proved.launches()),
+                    _ => return None,
+                }
+            }
+            reach
+        };
+        let of_launch = proved(sizes)?;
+        Some(proved(Sizes::ANY).unwrap_or(of_launch))
     }
+}
+
+/// A text with a barrier at a line.
+fn with_barrier(text: &str, barrier: &str, line: u32, place: Where) -> Option<String> {
+    let behind = usize::from(place == Where::After);
+    let at = (line as usize + behind).saturating_sub(1);
+    let mut lines: Vec<&str> = text.lines().collect();
+    let beside = lines.get(line.saturating_sub(1) as usize)?;
+    let indent = &beside[..beside.len() - beside.trim_start().len()];
+    let own = format!("{indent}{barrier}");
+    lines.insert(at.min(lines.len()), &own);
+    Some(lines.join("\n") + "\n")
 }
 
 /// Says of an exact answer what a proof left open.

@@ -183,7 +183,7 @@ impl LaunchRun {
             timeout: Some(self.time),
             start: Cell::new(Instant::now()),
         };
-        let of_model = unit.model.request == unit.source.program.dialect.default_model();
+        let of_model = unit.asks_own_model();
         let all = unit.questions.iter().map(|question| {
             let start = Instant::now();
             kernel.start.set(start);

@@ -138,12 +138,29 @@ impl RequestedModels<'_> {
             RequestedModels::Expected(_) if !test.expect.is_empty() || !test.runs.is_empty() => {
                 test.expect.keys().cloned().collect()
             }
-            // What only PTX has words for is asked of its model.
-            _ if test.launch.is_some() && test.program.assembly().is_some() => {
-                vec![Dialect::Ptx.default_model().to_owned()]
-            }
-            _ => vec![test.program.dialect.default_model().to_owned()],
+            _ => vec![own_model(test).to_owned()],
         }
+    }
+}
+
+/// The model that a test is asked under where nothing names one: that of its language. What only
+/// PTX has words for is asked of its model.
+fn own_model(test: &LitmusTest) -> &'static str {
+    match test.launch.is_some() && test.program.assembly().is_some() {
+        true => Dialect::Ptx.default_model(),
+        false => test.program.dialect.default_model(),
+    }
+}
+
+impl Unit<'_> {
+    /// Whether it is asked of its own model, by the usual way there.
+    pub(super) fn asks_own_model(&self) -> bool {
+        let (own, dialect) = (own_model(self.source), self.source.program.dialect);
+        let usual = match self.mapping {
+            None => own == dialect.default_model(),
+            Some(mapping) => Mapping::current(dialect).is_some_and(|m| std::ptr::eq(m, mapping)),
+        };
+        self.model.request == own && usual
     }
 }
 

@@ -95,6 +95,53 @@ fn a_race_of_a_large_launch_is_shown_at_its_lines() {
 }
 
 #[test]
+fn advice_is_a_barrier_that_is_proved() {
+    let advice = |text: &str, arguments: &[&str]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("sum.cu"), text).expect("writable");
+        let command = ["advise", "sum.cu", "--timeout", "60s"];
+        fencepost(folder.path(), &[&command, arguments].concat())
+    };
+    let wrong = REDUCTION.replacen("  __syncthreads();\n", "", 1);
+    let said = advice(&wrong, &[]);
+    assert!(said.out.contains("+  __syncthreads();\n"), "{}", said.out);
+    let proved = "  it is so if `__syncthreads();` comes behind line 6\n  proved for every launch";
+    assert!(said.out.contains(proved), "{}", said.out);
+    let said = advice(&wrong, &["--format", "jsonl"]);
+    let object: Value = serde_json::from_str(&said.out).expect("an object");
+    assert_eq!(object["proved"], "every-launch");
+    assert_eq!(object["program"], REDUCTION);
+    // No barrier of a block orders the threads of two.
+    let two =
+        "// fencepost: sum<<<64, 1024>>>(r[])\n__global__ void sum(int *r) {\n  r[0] = 1;\n}\n";
+    let said = advice(two, &[]);
+    assert!(!said.out.contains("__syncthreads"), "{}", said.out);
+}
+
+/// What only PTX has words for is asked of its model, and proved like the rest.
+#[test]
+fn kernels_with_copies_are_proved() {
+    let text = "\
+// fencepost: copy<<<64, 256>>>(a[], r[])
+#include <cuda_pipeline.h>
+__global__ void copy(int *a, int *r) {
+  __shared__ int s[256];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  __pipeline_memcpy_async(&s[threadIdx.x], &a[i], 4);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  r[i] = s[255 - threadIdx.x];
+}
+";
+    let all = answers("copy.cu", text, "race");
+    assert_eq!(all[0]["verdict"], "race-free", "{all:?}");
+    assert_eq!(all[0]["engine"], "parametric");
+    let wrong = text.replace("  __syncthreads();\n", "");
+    assert_ne!(verdict("copy.cu", &wrong, "race"), "race-free");
+}
+
+#[test]
 fn a_barrier_that_threads_miss_is_shown() {
     let wrong = REDUCTION.replacen("__syncthreads", "if (t % 2 == 0) __syncthreads", 1);
     assert_eq!(verdict("sum.cu", &wrong, "divergence"), "divergent");

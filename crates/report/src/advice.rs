@@ -110,6 +110,9 @@ pub struct AdviceReport {
     /// The reason if it is undecided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Of a barrier that repairs a kernel: how far that is proved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proved: Option<&'static str>,
     /// If nothing repairs it: the reading of the source in which a change forbids the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<String>,
@@ -143,6 +146,9 @@ impl AdviceReport {
             }
             AdviceVerdict::OverSynchronised => {
                 format!("over-synchronised: cost {cost}, and {least} suffices")
+            }
+            AdviceVerdict::Repaired if self.proved.is_some() => {
+                return "not as expected; this barrier repairs it".to_owned();
             }
             AdviceVerdict::Repaired => {
                 format!("not as expected; this change repairs it: cost {least}, now {cost}")
@@ -229,6 +235,11 @@ pub(super) fn human(
     // The changes, unless the menu lists them.
     for change in advice.changes.iter().filter(|_| advice.menu.is_empty()) {
         say(format!("  it is so if {}", change.text))?;
+    }
+    match advice.proved {
+        Some("every-launch") => say("  proved for every launch and every input".to_owned())?,
+        Some(_) => say("  proved for this launch and every input".to_owned())?,
+        None => {}
     }
     if let Some(reading) = &advice.reading {
         say(format!("  {reading}"))?;
