@@ -472,6 +472,13 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "`p` is not freed as it was allocated",
         "expected memory of `cudaMallocHost`",
     ),
+    (
+        "int main() { int *p; cudaMallocManaged(&p, 4); std::jthread t([=](std::stop_token s) { \
+         std::stop_callback c(s, [=] { *p = 1; }); }); }",
+        "p.cu:2:112",
+        "this object may call the function that it is given",
+        "stopcallback.cons",
+    ),
 ];
 
 #[test]

@@ -17,6 +17,8 @@ use crate::skeleton::signature::{self, BaseRole};
 enum ModelWord {
     /// A base relation with this role.
     Role(BaseRole),
+    /// One with either of these roles.
+    EitherRole(BaseRole, BaseRole),
     /// A tag, unless the model tells no accesses apart by their tags.
     Tag(Tag),
 }
@@ -25,6 +27,9 @@ impl ModelWord {
     fn is_missing_in(&self, model: &Model) -> bool {
         match *self {
             ModelWord::Role(role) => !signature::speaks_of(model, role),
+            ModelWord::EitherRole(a, b) => {
+                !signature::speaks_of(model, a) && !signature::speaks_of(model, b)
+            }
             ModelWord::Tag(tag) => signature::is_deaf_to(model, tag),
         }
     }
@@ -74,13 +79,18 @@ const FEATURES: &[Feature] = &[
         Some(format!("virtual aliases (`{name}`)"))
     }),
     Feature(ModelWord::Role(BaseRole::Whole), |program| {
-        let instr = program.of_several_cells()?;
-        let why = match instr.element.whole {
-            true => "an access of 128 bits",
-            false => "an access to an object that is accessed in smaller pieces elsewhere",
-        };
+        let mut instrs = program.instrs().map(|(_, _, instr)| instr);
+        let instr = instrs.find(|instr| instr.element.cells > 1)?;
+        let why = "an access to an object that is accessed in smaller pieces elsewhere";
         Some(explained(instr, why))
     }),
+    Feature(
+        ModelWord::EitherRole(BaseRole::Whole, BaseRole::Members),
+        |program| {
+            let instr = program.of_several_cells()?;
+            Some(explained(instr, "one access to several cells"))
+        },
+    ),
 ];
 
 /// The first image of a program, described.

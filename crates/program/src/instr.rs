@@ -389,6 +389,19 @@ pub enum BarrierNaming {
     },
 }
 
+impl BarrierNaming {
+    /// The number of a counted barrier, if it is a constant.
+    pub fn number(&self) -> Option<i64> {
+        match self {
+            BarrierNaming::Counted {
+                id: Expr::Const(id),
+                ..
+            } => Some(*id),
+            _ => None,
+        }
+    }
+}
+
 /// Side-effect-free expressions over registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {

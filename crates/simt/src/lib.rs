@@ -391,6 +391,13 @@ fn runnable(test: &LitmusTest, options: &RunOptions) -> Result<(), String> {
             instr.text
         ));
     }
+    let is_language = options.memory.knows_races();
+    if let (Some(instr), true) = (test.program.of_several_cells(), is_language) {
+        return Err(format!(
+            "not in this machine: an atomic access to a structure, `{}`; take `--model ptx`",
+            instr.text
+        ));
+    }
     // For these the machine takes the value that orders most, or supports them all.
     const READINGS: [&str; 5] = [
         "async-fence",

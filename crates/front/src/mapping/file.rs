@@ -57,8 +57,18 @@ const fn order(name: &'static str) -> TableKey {
     )
 }
 
-const SCOPE_WORDS: &[&str] = &["thread", "warp", "cta", "cluster", "gpu", "sys"];
-const SCOPE: ValueShape = ValueShape::Word(SCOPE_WORDS);
+/// The groups that a barrier can have: those of scopes, and grids.
+const GROUPS: &[(&str, Scope)] = &[
+    ("thread", Scope::Thread),
+    ("warp", Scope::Warp),
+    ("cta", Scope::Cta),
+    ("cluster", Scope::Cluster),
+    ("grid", Scope::Grid),
+    ("gpu", Scope::Gpu),
+    ("sys", Scope::Sys),
+];
+const GROUP: ValueShape =
+    ValueShape::Word(&["thread", "warp", "cta", "cluster", "grid", "gpu", "sys"]);
 const TARGET: ValueShape = ValueShape::Word(&["cta", "cluster", "gpu", "sys"]);
 const LOADS: &[TableKey] = &[
     order("plain"),
@@ -139,7 +149,7 @@ const KEYS: &[TableKey] = &[
         ValueShape::Table(&[
             required(
                 "groups",
-                ValueShape::List(&SCOPE),
+                ValueShape::List(&GROUP),
                 "the groups that have barriers in PTX",
             ),
             required(
@@ -285,7 +295,7 @@ impl Mapping {
             let groups: Vec<String> = self
                 .groups
                 .iter()
-                .map(|scope| quoted(scope_word(scope)))
+                .map(|scope| quoted(super::table::word(GROUPS, scope)))
                 .collect();
             let _ = writeln!(
                 out,
@@ -421,7 +431,7 @@ impl MappingReader<'_, '_> {
         if let Some(barrier) = sub(root, "barrier") {
             mapping.groups = texts(barrier, "groups")
                 .iter()
-                .filter_map(|g| of(SCOPES, g.0))
+                .filter_map(|g| of(GROUPS, g.0))
                 .collect();
             if let Some(value) = barrier.get("wider") {
                 mapping.wider = self.steps(OpKind::Fence, value).unwrap_or_default();

@@ -1,11 +1,13 @@
 //! Lowers one micro-op of a source language to micro-ops of PTX.
 
+use std::cmp::Ordering;
+
 use super::table::{
     KINDS, Mapping, MappingStep, ORDERS, OpKind, Semantics, SourceOrder, StepScope, word,
 };
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, EventKind, Expr, Op, Scope, Tag, Tags,
-    Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, EventKind, Expr, Instr, Op, Scope, Tag,
+    Tags, Ty, Update,
 };
 
 /// PTX's resource for the single barrier of a CTA in source languages: `bar.sync 0`.
@@ -14,36 +16,20 @@ const CTA_BARRIER: i64 = 0;
 const WARP_BARRIER: i64 = -1;
 const CLUSTER_BARRIER: i64 = -2;
 
+/// The barriers of votes in source languages.
+const VOTE_BARRIER: i64 = -5;
+
 /// The PTX micro-ops for a source micro-op. The error names the rule under which it has no
 /// counterpart.
 pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
-    let accesses = match (op.read(), op.write()) {
-        (Some(read), Some(write)) => Some((kind_of_rmw(op), order_of_rmw(&read.tags, &write.tags))),
-        (Some(read), None) => Some((OpKind::Load, order_of(&read.tags, OpKind::Load))),
-        (None, Some(write)) => Some((OpKind::Store, order_of(&write.tags, OpKind::Store))),
-        (None, None) => None,
-    };
     if op.is_ptx() || op.has(Tag::Misuse) {
         return Ok(vec![op.clone()]);
     }
     if let Op::Rmw { update, read, .. } = op {
         supported(update, read.ty)?;
     }
-    if let Some((kind, order)) = accesses {
-        return steps(mapping, kind, order?, op.scope(), |step, scope| {
-            let (acquires, releases) = half(step.semantics);
-            let mut new = op.clone();
-            let (read, write) = new.halves_mut();
-            for (access, tag) in [(read, acquires), (write, releases)] {
-                if let Some(access) = access {
-                    *access = strong(step.semantics, tag, scope, access);
-                    if matches!(kind, OpKind::Rmw | OpKind::Cas) {
-                        access.tags.insert(Tag::Rmw);
-                    }
-                }
-            }
-            Ok(new)
-        });
+    if let Some(ops) = accesses(mapping, op) {
+        return ops;
     }
     match op {
         Op::Mark { mark, .. } if mark.kind == EventKind::Fence => {
@@ -68,6 +54,55 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
         }]),
         other => Ok(vec![other.clone()]),
     }
+}
+
+/// The PTX micro-ops for an access; `None`: it is none.
+fn accesses(mapping: &Mapping, op: &Op) -> Option<Result<Vec<Op>, String>> {
+    let (kind, order) = match (op.read(), op.write()) {
+        (Some(read), Some(write)) => (kind_of_rmw(op), order_of_rmw(&read.tags, &write.tags)),
+        (Some(read), None) => (OpKind::Load, order_of(&read.tags, OpKind::Load)),
+        (None, Some(write)) => (OpKind::Store, order_of(&write.tags, OpKind::Store)),
+        (None, None) => return None,
+    };
+    Some(order.and_then(|order| {
+        steps(mapping, kind, order, op.scope(), |step, scope| {
+            Ok(access(op, step, scope))
+        })
+    }))
+}
+
+/// The PTX micro-ops for a member of an atomic object, which one `.b128` instruction or a smaller
+/// one accesses. Fences before it come with the first member, those behind it with the last.
+pub(super) fn member(mapping: &Mapping, instr: &Instr) -> Result<Vec<Op>, String> {
+    let Some(ops) = accesses(mapping, &instr.op) else {
+        return Err("access rows: this is not an access to a member".into());
+    };
+    let ops = ops?;
+    let here = ops.iter().position(|op| op.address().is_some());
+    let (element, here) = (instr.element, here.unwrap_or_default());
+    let is_kept = |at: usize| match at.cmp(&here) {
+        Ordering::Less => element.at == 0,
+        Ordering::Equal => true,
+        Ordering::Greater => element.at + 1 == element.of,
+    };
+    let kept = ops.into_iter().enumerate().filter(|step| is_kept(step.0));
+    Ok(kept.map(|step| step.1).collect())
+}
+
+/// An access of the source as the access of a row's step.
+pub(super) fn access(op: &Op, step: MappingStep, scope: Option<Scope>) -> Op {
+    let (acquires, releases) = half(step.semantics);
+    let mut new = op.clone();
+    let (read, write) = new.halves_mut();
+    for (access, tag) in [(read, acquires), (write, releases)] {
+        if let Some(access) = access {
+            *access = strong(step.semantics, tag, scope, access);
+            if matches!(step.kind, OpKind::Rmw | OpKind::Cas) {
+                access.tags.insert(Tag::Rmw);
+            }
+        }
+    }
+    new
 }
 
 /// Widens an atomic operation of a host thread to the widest scope: the host's language has no
@@ -165,7 +200,15 @@ fn mapped(mapping: &Mapping, scope: Option<Scope>) -> Result<Scope, String> {
 fn kind_of_rmw(op: &Op) -> OpKind {
     match op {
         Op::Rmw {
-            update: Update::CompareExchange { .. },
+            update:
+                Update::When {
+                    cond: Expr::Const(_),
+                    ..
+                },
+            ..
+        } => OpKind::Rmw,
+        Op::Rmw {
+            update: Update::CompareExchange { .. } | Update::When { .. },
             ..
         } => OpKind::Cas,
         _ => OpKind::Rmw,
@@ -261,6 +304,7 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
         Scope::Cta => (CTA_BARRIER, Scope::Cta),
         Scope::Warp => (WARP_BARRIER, Scope::Warp),
         Scope::Cluster => (CLUSTER_BARRIER, Scope::Cluster),
+        Scope::Grid => return Ok(grid_barrier(from)),
         other => {
             return Err(format!(
                 "barrier rows: PTX has no barrier of {other:?} scope"
@@ -270,10 +314,11 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
     let naming = match &from.naming {
         // A negative number is the group's single barrier in the source; barriers of PTX keep their
         // number.
+        // Votes have one of their own: they do not mix with other barriers (PTX ISA, bar.red).
         BarrierNaming::Counted {
             id: Expr::Const(id),
             count,
-        } if *id < 0 => BarrierNaming::Counted {
+        } if *id < 0 && *id != VOTE_BARRIER => BarrierNaming::Counted {
             id: Expr::Const(resource),
             count: count.clone(),
         },
@@ -328,6 +373,39 @@ fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
         }
         None => vec![op],
     })
+}
+
+/// A barrier of a grid. The first thread of each block arrives at a counter in memory with
+/// `atom.release.gpu` and polls it with `ld.acquire.gpu`, between barriers of the block. So all
+/// arrivals synchronize with all waits, as at a barrier instruction; the counter is no memory here.
+fn grid_barrier(from: &Barrier) -> Vec<Op> {
+    let (arrive, wait) = (
+        Tags::of(&[Tag::Barrier, Tag::BarrierArrive]),
+        Tags::of(&[Tag::Barrier, Tag::BarrierWait]),
+    );
+    let block = Op::Barrier(Barrier {
+        action: BarrierAction::Sync,
+        domain: Scope::Cta,
+        lanes: None,
+        naming: BarrierNaming::Counted {
+            id: Expr::Const(CTA_BARRIER),
+            count: None,
+        },
+        arrive: arrive.clone(),
+        wait: wait.clone(),
+        scope: None,
+    });
+    let grid = Op::Barrier(Barrier {
+        arrive,
+        wait,
+        scope: None,
+        ..from.clone()
+    });
+    match from.action {
+        BarrierAction::Arrive => vec![block, grid],
+        BarrierAction::Wait => vec![grid, block],
+        BarrierAction::Sync => vec![block.clone(), grid, block],
+    }
 }
 
 /// The fences on each side of a barrier whose scope is wider than its domain.

@@ -5,7 +5,7 @@
 //! | `table` | the rows of a mapping; the shipped mappings |
 //! | `file` | reads mappings, from `models/mappings/*.toml` or the user's files |
 //! | `lower` | lowers one micro-op of the source to micro-ops of PTX |
-//! | `objects` | lowers barriers of the library to mbarrier objects |
+//! | `objects` | lowers barriers, latches, semaphores and votes of the library |
 //! | `atomicity` | rejects operations that PTX would make more atomic than the source's model |
 //! | `spell` | rewrites a lowered program so that PTX text can express it |
 //! | `by_hand` | mappings given by a target program |
@@ -40,7 +40,8 @@ use diag::Span;
 use objects::BarrierObjects;
 use program::litmus::LitmusTest;
 use program::{
-    Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, Register, Tag, ThreadId,
+    Dialect, Element, Instr, LocationKind, Machine, MemoryKind, Op, Program, Register, Tag,
+    ThreadId,
 };
 
 /// An operation without a counterpart in PTX.
@@ -50,6 +51,10 @@ pub struct Unmapped {
     pub span: Span,
     /// The rule of the mapping that rejects the instruction, or that is missing.
     pub rule: String,
+}
+
+fn is_uncooperative(program: &Program, t: ThreadId, op: &Op) -> bool {
+    matches!(op, Op::Barrier(barrier) if program.is_uncooperative(t, barrier))
 }
 
 impl Mapping {
@@ -186,11 +191,19 @@ impl Mapping {
             {
                 Some(rule) => Err(rule),
                 None if host => lower::op(self, &lower::of_host(&instr.op)),
+                None if is_uncooperative(program, t, &instr.op) => Err(
+                    "barrier rows: the barrier of a grid traps without a cooperative launch".into(),
+                ),
                 None if instr.op.has(Tag::Object) => objects.op(self, t, at, regs),
+                None if instr.element.whole && !instr.op.is_ptx() => lower::member(self, instr),
                 None => lower::op(self, &instr.op),
             };
             match lowered {
                 Ok(ops) => out.extend(ops.into_iter().map(|op| Instr {
+                    element: match (op.address(), instr.element.whole) {
+                        (None, true) => Element::ONLY,
+                        _ => instr.element,
+                    },
                     op,
                     assembly: None,
                     ..instr.clone()

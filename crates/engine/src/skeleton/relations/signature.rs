@@ -73,6 +73,8 @@ pub enum BaseRole {
     Launch,
     /// Cells of one access.
     Whole,
+    /// Members of one atomic object.
+    Members,
     /// Order of asynchronous operations.
     Asynchronous,
     /// Accesses to the same memory.
@@ -727,6 +729,10 @@ fn relations() -> Vec<BaseRow> {
             if |_, program: &Program| program.of_several_cells().is_some() =>
             "cells of one access, where it is to several",
             "{a} and {b} are cells of one access", "they are not of one access";
+        Members "members" = relation(whole),
+            if |_, program: &Program| program.of_several_cells().is_some() =>
+            "members of one atomic object, which one access reads or writes",
+            "{a} and {b} are members of one access", "they are not of one access";
         None "partial" = pairs(|_, a, b| (a.part, a.parts) != (b.part, b.parts)),
             if |_, program: &Program| program.of_several_cells().is_some() =>
             "accesses that do not have the same bytes, if both are to one cell; empty where all \

@@ -52,6 +52,44 @@ fn a_variable_with_an_address_is_memory() {
 }
 
 #[test]
+fn an_atomic_object_of_several_members_has_no_gaps_and_few_functions() {
+    for (code, part) in [
+        (
+            "struct S { int a; char b; }; S s; cuda::atomic_ref<S> f(s);",
+            "a `S` is not an integer",
+        ),
+        (
+            "struct S { long a, b; }; S s; cuda::atomic_ref<S> f(s);",
+            "a `S` is not an integer",
+        ),
+        (
+            "longlong4_32a v; cuda::atomic_ref<longlong4_32a> f(v);",
+            "a `longlong4_32a` is not an integer",
+        ),
+        (
+            "ulonglong2 v; cuda::atomic_ref<longlong2> f(v);",
+            "a `ulonglong2` is not an integer",
+        ),
+        (
+            "ulonglong2 v; cuda::atomic_ref<ulonglong2> f(v); f.fetch_add(v);",
+            "`fetch_add` of a structure",
+        ),
+        (
+            "ulonglong2 v; cuda::atomic_ref<ulonglong2> f(v); long e; \
+             f.compare_exchange_strong(e, v);",
+            "the expected value is not a `ulonglong2`",
+        ),
+        ("int4_16a v;", "int4_16a"),
+    ] {
+        wrong(Dialect::Cuda, code, part);
+    }
+    cuda(
+        "long4_16a v = make_long4_16a(1, 2, 3, 4);",
+        "W.na W.na W.na W.na",
+    );
+}
+
+#[test]
 fn numbers_of_floating_point_are_added_atomically() {
     let shared = "__shared__ float s; ";
     cuda(

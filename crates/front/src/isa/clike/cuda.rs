@@ -13,6 +13,7 @@ use super::cuda_calls::{FLAG_METHODS, METHODS};
 use super::lower::Lowering;
 use super::scope::{Atomic, Binding};
 use super::types::{Qualified, Type, Value};
+use super::wide::wide_members;
 use program::dialect::CUDA_SCOPES;
 use program::words::Order;
 use program::{BinOp, Class, Expr, LocId, Op, Scope, Update};
@@ -119,19 +120,29 @@ impl Lowering<'_, '_> {
             Some(name) => self.named_type(name)?,
             None => there.clone(),
         };
-        let (Some(ty), Some(object)) = (of.word(), there.word()) else {
-            let name = there.ty.name();
-            self.error(
-                "wrong-operand",
-                &reference.object.range,
-                format!("a `{name}` is not an integer"),
-                |d| d.label("expected an integer"),
-            );
-            return None;
-        };
-        if ty.bits != object.bits {
-            self.mixed_size(&reference.object.range, ty, object);
-            return None;
+        match (of.word(), there.word()) {
+            (Some(ty), Some(object)) if ty.bits != object.bits => {
+                self.mixed_size(&reference.object.range, ty, object);
+                return None;
+            }
+            (Some(_), Some(_)) => {}
+            // All members of a small structure are one atomic object.
+            _ if of.ty == there.ty && wide_members(&of).is_some() => {}
+            _ => {
+                let name = there.ty.name();
+                self.error(
+                    "wrong-operand",
+                    &reference.object.range,
+                    format!("a `{name}` is not an integer"),
+                    |d| {
+                        d.label("expected an integer").note(
+                            "a structure may have 2, 4, 8 or 16 bytes without a gap, is aligned \
+                            at its size, and the reference has its type",
+                        )
+                    },
+                );
+                return None;
+            }
         }
         Some(Atomic {
             addr,

@@ -33,15 +33,15 @@ enum Expected {
 
 /// The order, the scope and the type of an atomic operation.
 #[derive(Clone, Copy)]
-struct AtomicQualifiers {
-    order: Order,
-    scope: Option<Scope>,
-    ty: Ty,
+pub(super) struct AtomicQualifiers {
+    pub(super) order: Order,
+    pub(super) scope: Option<Scope>,
+    pub(super) ty: Ty,
 }
 
 impl AtomicQualifiers {
     /// An access with an order: a whole operation, or half of a read-modify-write.
-    fn with(self, order: Tag, is_half: bool) -> Access {
+    pub(super) fn with(self, order: Tag, is_half: bool) -> Access {
         let mut tags = Tags::of(&[Tag::Atomic, order]);
         if is_half {
             tags.insert(Tag::Rmw);
@@ -83,8 +83,8 @@ pub(super) struct Args {
     operands: Vec<Value>,
     expected: Option<Expected>,
     compared: Option<Value>,
-    order: Option<Order>,
-    failure: Option<Order>,
+    pub(super) order: Option<Order>,
+    pub(super) failure: Option<Order>,
     /// Whether a compare-exchange may fail spuriously, if an argument decides it.
     weak: Option<bool>,
     scope: Option<Scope>,
@@ -135,6 +135,12 @@ impl Lowering<'_, '_> {
             });
             return Value::int(0);
         }
+        if let Some(of) = &atomic
+            && matches!(of.of.ty, Type::Struct(_))
+        {
+            let done = self.wide_function(row, tree, given, of.clone());
+            return done.unwrap_or_else(|| self.nothing());
+        }
         let mut args = Args::default();
         if let Some(atomic) = atomic {
             args.addr = Some((atomic.addr, atomic.of));
@@ -152,7 +158,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Evaluates one argument. `None`: this function reported an error.
-    fn argument(
+    pub(super) fn argument(
         &mut self,
         row: &FunctionRow,
         role: Role,
@@ -505,6 +511,19 @@ impl Lowering<'_, '_> {
             row.does,
             Does::Load | Does::Wait | Does::Read | Does::ReadOnly
         );
+        self.may_access(row, tree, addr, of, only_reads)?;
+        Some(ty)
+    }
+
+    /// Reports memory that a function must not access.
+    pub(super) fn may_access(
+        &mut self,
+        row: &FunctionRow,
+        tree: &Tree,
+        addr: &Expr,
+        of: &Qualified,
+        only_reads: bool,
+    ) -> Option<()> {
         if of.constant && !only_reads {
             let message = format!("`{}` on something `const`", row.name);
             self.error("constant", &tree.range, message, |d| {
@@ -520,8 +539,7 @@ impl Lowering<'_, '_> {
             });
             return None;
         }
-        self.beyond_the_thread(row, tree, addr)?;
-        Some(ty)
+        self.beyond_the_thread(row, tree, addr)
     }
 
     fn atomic_load(&mut self, addr: Expr, atomic: AtomicQualifiers) -> RegId {

@@ -122,6 +122,7 @@ mod texture_words;
 mod textures;
 mod type_names;
 mod types;
+mod wide;
 mod words;
 
 pub use calls::is_reserved;

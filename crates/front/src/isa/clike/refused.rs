@@ -38,7 +38,7 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         &["__int128", "__int128_t", "__uint128_t"],
         [true, false, true],
         "integers of 128 bits are",
-        "use 64 bits",
+        "use 64 bits; in CUDA C++, a `ulonglong2` has 16 bytes",
     ),
     (&["class"], CUDA, "", "C has `struct`"),
     (

@@ -215,11 +215,17 @@ impl Structure {
 
     /// The vector type of that name: a structure of up to four members, in OpenCL C also of eight
     /// or sixteen. Vectors of two or four members are aligned as a whole (CUDA C++ Programming
-    /// Guide, *Built-in Vector Types*). In OpenCL C, a vector of three has the size of one of four
-    /// (OpenCL C, *Alignment of Types*).
+    /// Guide, *Built-in Vector Types*); `_16a` and `_32a` behind the name of four long numbers say
+    /// how. In OpenCL C, a vector of three has the size of one of four (OpenCL C, *Alignment of
+    /// Types*).
     pub(super) fn vector(name: &str, opencl: bool) -> Option<Structure> {
-        let of = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let n = name[of.len()..].parse::<usize>().ok().filter(|n| {
+        let (word, said) = match name.rsplit_once('_') {
+            Some((word, "16a")) if !opencl => (word, Some(16)),
+            Some((word, "32a")) if !opencl => (word, Some(32)),
+            _ => (name, None),
+        };
+        let of = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        let n = word[of.len()..].parse::<usize>().ok().filter(|n| {
             let is_long = opencl && matches!(n, 8 | 16);
             is_long || (1 + usize::from(opencl)..=4).contains(n)
         })?;
@@ -233,6 +239,9 @@ impl Structure {
             .find(|v| v.0 == of && !(opencl && of.ends_with("longlong")))
             .or(pair)?
             .1;
+        if said.is_some() && (n, ty.size()) != (4, 8) {
+            return None;
+        }
         let structure = Structure::new(name);
         structure.define(
             (0..n)
@@ -254,7 +263,7 @@ impl Structure {
                 ..members
             },
             (false, 0) => Members {
-                align: whole.min(16),
+                align: said.unwrap_or(whole.min(16)),
                 ..members
             },
             (false, _) => members,

@@ -347,6 +347,11 @@ impl Printer<'_> {
     }
 
     fn barrier(&self, barrier: &Barrier) -> Option<String> {
+        // The barriers of votes in source languages have a number of their own.
+        let is_of_cta = barrier.domain == Scope::Cta;
+        if is_of_cta && barrier.naming.number().is_some_and(|id| id < 0) {
+            return None;
+        }
         let (first, rest) = match &barrier.naming {
             BarrierNaming::Counted { id, count } => (self.value(id)?, [count, &None]),
             BarrierNaming::Instance {

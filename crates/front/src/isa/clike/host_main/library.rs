@@ -326,7 +326,10 @@ impl Machine<'_> {
             }
             HostBase::Other(_) => {
                 for argument in arguments {
-                    self.value(argument)?;
+                    let value = self.value(argument)?;
+                    if matches!(value, HostValue::Closure(_) | HostValue::Function(_)) {
+                        return self.may_be_called(&argument.range);
+                    }
                 }
                 Ok(HostValue::Unknown)
             }
@@ -338,6 +341,17 @@ impl Machine<'_> {
                 _ => Ok(HostValue::Int(0, Ty::S32)),
             },
         }
+    }
+
+    /// Reports code that an object of the library may run at a time, and in a thread, of its own.
+    fn may_be_called(&self, range: &Range<usize>) -> Read<HostValue> {
+        self.wrong(
+            range,
+            "this object may call the function that it is given",
+            "expected an object that calls nothing",
+            "call the function where it runs; a stop callback runs in the thread that requests the \
+             stop, or in the thread that makes it (ISO C++, stopcallback.cons)",
+        )
     }
 
     /// `std::vector<int> v(p, p + n)`, `std::unique_ptr<int[]> p(new int[n])`; `None`: the first
