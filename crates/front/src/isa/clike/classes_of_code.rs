@@ -22,7 +22,7 @@ use super::lower::{CONSTRUCTOR, ClassOfCode, Known, Lowering, ScopedObject};
 use super::place::{Place, shifted};
 use super::scope::{Binding, Instance};
 use super::types::{Qualified, Structure, Type, Value};
-use program::Expr;
+use program::{Class, Expr};
 
 /// The name under which a class has its destructor.
 const DESTRUCTOR: &str = "(destructor)";
@@ -714,23 +714,70 @@ impl<'a> Lowering<'a, '_> {
             );
             return self.nothing();
         }
+        self.begin_at(pointer, of, args, &tree.range)
+    }
+
+    /// Makes an object at the address that a pointer holds.
+    fn begin_at(
+        &mut self,
+        pointer: Value,
+        of: Qualified,
+        args: &[Tree],
+        range: &Range<usize>,
+    ) -> Value {
         let addr = self.stable(pointer.expr);
         let args: Vec<&Tree> = args.iter().collect();
         match &of.ty {
-            Type::Object(class, _) => self.place_object(*class, addr.clone(), &args, &tree.range),
-            _ => self.initialise(&addr, &of, &args, &tree.range),
+            Type::Object(class, _) => self.place_object(*class, addr.clone(), &args, range),
+            _ => self.initialise(&addr, &of, &args, range),
         }
         Value::new(addr, of.pointer())
     }
 
+    /// `construct_at(&object, 2)`: as `new (&object) T(2)` (ISO C++, specialized.construct).
+    pub(super) fn construct_at(&mut self, tree: &Tree, at: &Tree, args: &[Tree]) -> Value {
+        let pointer = self.scalar(at);
+        match pointer.target().map(|of| Qualified::clone(of)) {
+            Some(of) if of.ty != Type::Void => self.begin_at(pointer, of, args, &tree.range),
+            _ => {
+                self.error(
+                    "wrong-operand",
+                    &at.range,
+                    "`construct_at` takes the address of an object",
+                    |d| {
+                        d.label(
+                            "expected the address of an object, as in `construct_at(&object, 2)`",
+                        )
+                    },
+                );
+                self.nothing()
+            }
+        }
+    }
+
+    /// `destroy_at(&object)`: calls the destructor (ISO C++, specialized.destroy).
+    pub(super) fn destroy_at(&mut self, at: &Tree) -> Value {
+        let pointer = self.scalar(at);
+        let of = pointer.target().cloned();
+        match of.map(|of| of.ty.clone()) {
+            Some(Type::Object(Class::Barrier(_) | Class::Latch(_) | Class::Semaphore(..), _)) => {
+                let addr = self.stable(pointer.expr);
+                self.destroy(addr);
+            }
+            Some(Type::Int(_) | Type::Bool | Type::Float(_) | Type::Enum(_) | Type::Pointer(_)) => {
+            }
+            _ => self.error(
+                "unsupported",
+                &at.range,
+                "the destructor of this is not called by its address",
+                |d| d.label("expected the address of a barrier, latch or semaphore"),
+            ),
+        }
+        Value::void()
+    }
+
     /// Makes an object of the library at an address, with its count.
-    fn place_object(
-        &mut self,
-        class: program::Class,
-        addr: Expr,
-        args: &[&Tree],
-        range: &Range<usize>,
-    ) {
+    fn place_object(&mut self, class: Class, addr: Expr, args: &[&Tree], range: &Range<usize>) {
         let [count] = args else {
             self.error(
                 "wrong-operands",
@@ -741,7 +788,7 @@ impl<'a> Lowering<'a, '_> {
             return;
         };
         let value = self.scalar(count);
-        if matches!(class, program::Class::Barrier(_)) {
+        if matches!(class, Class::Barrier(_)) {
             let n = match value.constant() {
                 Some(n) => Expr::Const(n),
                 None => self.stable(value.fit(program::Ty::WORD)),
@@ -753,7 +800,7 @@ impl<'a> Lowering<'a, '_> {
         match word {
             Some(Ok(word)) => {
                 let access = program::Access {
-                    tags: program::Tags::of(&[program::Tag::Object]),
+                    tags: program::Tags::of(&[program::Tag::Object, program::Tag::Begins]),
                     scope: None,
                     ty: program::Ty::WORD,
                 };

@@ -933,6 +933,10 @@ impl Lowering<'_, '_> {
         let language = self.env.language;
         match (bare(word), args) {
             ("init", _) if self.env.language.cpp => return self.init_object(tree, args),
+            ("construct_at", [at, rest @ ..]) if self.env.language.cpp => {
+                return self.construct_at(tree, at, rest);
+            }
+            ("destroy_at", [at]) if self.env.language.cpp => return self.destroy_at(at),
             // For a value without an owner, `move` returns the value.
             ("move" | "forward", [arg]) if self.env.language.cpp => return self.eval(arg),
             ("swap", [a, b]) if self.env.language.cpp => return self.swap(tree, a, b),

@@ -115,7 +115,7 @@ impl Lowering<'_, '_> {
         };
         let word = self.str(name);
         if DESTRUCTORS.contains(&(kind, word)) && args.is_empty() {
-            self.destroy(&object);
+            self.destroy(object.addr);
             return Value::void();
         }
         let of_class = || MEMBERS.iter().filter(|m| m.0 == kind);
@@ -168,14 +168,14 @@ impl Lowering<'_, '_> {
     }
 
     /// Ends the life of an object: a plain write, which races with calls of other threads.
-    fn destroy(&mut self, object: &Atomic) {
+    pub(super) fn destroy(&mut self, addr: Expr) {
         let access = Access {
             tags: Tags::of(&[Tag::Object, Tag::Ends]),
             scope: None,
             ty: Ty::WORD,
         };
         self.push(Op::Store {
-            addr: object.addr.clone(),
+            addr,
             value: Expr::Const(0),
             access,
         });
