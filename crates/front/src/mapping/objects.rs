@@ -6,7 +6,8 @@
 //!   computed values stay; only the tags that models see change.
 //! - A read of a barrier becomes a test; the code after it uses the result.
 //! - An operation on a word of the library is one PTX operation with the order that libcu++ gives
-//!   it. Where libcu++ has a second operation, that one adds no order: `operation_on_word` says why.
+//!   it. Where libcu++ has a second operation, that one adds no order: `operation_on_word` says
+//!   why.
 //!
 //! # Sources
 //! - libcu++, `cuda/__barrier/barrier_block_scope.h`, for sm_90, and its compiled code. A barrier

@@ -85,7 +85,7 @@ fn an_atomic_object_of_several_members_has_no_gaps_and_few_functions() {
     }
     cuda(
         "long4_16a v = make_long4_16a(1, 2, 3, 4);",
-        "W.na W.na W.na W.na",
+        "W.na W.na W.na W.na R.na R.na R.na R.na W.na W.na W.na W.na",
     );
 }
 
