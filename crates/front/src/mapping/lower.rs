@@ -391,8 +391,8 @@ fn grid_barrier(from: &Barrier) -> Vec<Op> {
             id: Expr::Const(CTA_BARRIER),
             count: None,
         },
-        arrive: arrive.clone(),
-        wait: wait.clone(),
+        arrive,
+        wait,
         scope: None,
     });
     let grid = Op::Barrier(Barrier {
