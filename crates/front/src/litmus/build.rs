@@ -3,12 +3,13 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::{program_scope, views};
 use crate::isa::Symbols;
 use crate::isa::clike;
 use crate::isa::ptx::{
-    PtxCode, PtxEnv, RegInit, pointers, refuse_accumulators, warn_of_empty_waits,
+    PtxCode, PtxEnv, RegInit, Seats, pointers, refuse_accumulators, warn_of_empty_waits,
     warn_of_lost_bytes,
 };
 use diag::{Sink, Span};
@@ -138,6 +139,9 @@ pub(super) fn lower_ptx(
 ) -> Vec<(Thread, Vec<usize>)> {
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
     let clusters = Clusters::of(&places);
+    let varying: Vec<Arc<[String]>> = (0..units.len())
+        .map(|unit| varying(threads.iter().filter(|t| t.unit == unit)))
+        .collect();
     let [mut warps, blocks] =
         [Scope::Warp, Scope::Cta].map(|group| GroupSeat::all_among(&places, group));
     if env.of_every_thread {
@@ -155,9 +159,9 @@ pub(super) fn lower_ptx(
             let cluster = clusters.around(&thread.place);
             let env = PtxEnv {
                 regs: thread.regs,
-                specials: thread.specials,
-                warp,
-                block,
+                specials: constants(thread.specials),
+                varying: varying[thread.unit].clone(),
+                seats: Seats::new(warp, block),
                 cluster,
                 ..env.clone()
             };
@@ -176,6 +180,34 @@ pub(super) fn lower_ptx(
             )
         })
         .collect()
+}
+
+fn constants(specials: Vec<(String, i64)>) -> Vec<(String, Expr)> {
+    let all = specials.into_iter();
+    all.map(|(name, value)| (name, Expr::Const(value)))
+        .collect()
+}
+
+/// The largest number of threads whose code is lowered for each of them. Their special registers are
+/// then constants, and code can be more precise.
+const MOST_ALONE: usize = 32;
+
+/// The special registers whose values differ between the threads of one code; none if there are few
+/// threads.
+fn varying<'t>(threads: impl Iterator<Item = &'t ThreadDraft>) -> Arc<[String]> {
+    let all: Vec<&ThreadDraft> = threads.collect();
+    if all.len() <= MOST_ALONE {
+        return Arc::default();
+    }
+    let mut names: Vec<String> = Vec::new();
+    for thread in &all[1..] {
+        for (special, first) in thread.specials.iter().zip(&all[0].specials) {
+            if special != first && !names.contains(&special.0) {
+                names.push(special.0.clone());
+            }
+        }
+    }
+    names.into()
 }
 
 /// A thread in a C-like dialect with parsed code, before lowering.

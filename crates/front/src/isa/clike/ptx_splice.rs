@@ -179,10 +179,13 @@ impl Lowering<'_, '_> {
             .map(AsmOperand::word);
         ptx::PtxEnv {
             strict: true,
-            warp: self.env.warp,
-            block: self.env.block,
+            seats: ptx::Seats::new(self.env.warp, self.env.block),
             cluster: self.env.cluster.clone(),
-            specials: specials.chain([lane]).chain(self.lane_masks()).collect(),
+            specials: specials
+                .chain([lane])
+                .chain(self.lane_masks())
+                .map(|(name, value)| (name, Expr::Const(value)))
+                .collect(),
             regs: regs.collect(),
             operands: operands.collect(),
             nameless: true,

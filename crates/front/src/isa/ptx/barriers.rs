@@ -207,7 +207,7 @@ const fn reduction(
 /// The CTA's threads first exchange their predicates, then wait at the barrier. A thread that never
 /// runs on after the exchange has not arrived at the barrier, so no thread passes it.
 fn reduce(e: &mut Emit<'_, '_>, c: &PtxInstr) {
-    let block = e.env.block;
+    let block = e.env.seats.block();
     if block.of > i64::BITS {
         let message = format!("a reduction over {} threads is not supported", block.of);
         e.error("unsupported-barrier", c.opcode.clone(), message, |d| {
@@ -375,7 +375,7 @@ fn warp(e: &mut Emit<'_, '_>, c: &PtxInstr) {
     e.push(Op::Barrier(Barrier {
         action: BarrierAction::Sync,
         domain: Scope::Warp,
-        lanes: Some(lanes.mask).filter(|mask| *mask != Expr::Const(e.env.warp.all())),
+        lanes: Some(lanes.mask).filter(|mask| *mask != Expr::Const(e.env.seats.whole_warp())),
         naming: BarrierNaming::Counted {
             id: Expr::Const(WARP_BARRIER),
             count: None,

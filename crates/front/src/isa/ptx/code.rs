@@ -2,15 +2,16 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use diag::{MappedText, Sink, Span};
-use program::{Class, GroupSeat, Init, Instr, LocId, Register};
+use program::{Class, Expr, Init, Instr, LocId, Register};
 
-use super::lower;
 use super::lower::KnownItems;
 use super::origin::Origins;
 use super::parse::OperandKind;
+use super::seats::Seats;
+use super::sharing::{self, SharedCode};
 use super::table::{Matched, OperandRole, QualKind};
 use crate::isa::Symbols;
 
@@ -26,6 +27,8 @@ pub struct PtxCode {
     /// The known values of registers in the thread that was lowered last. Those of the next one are
     /// often the same.
     pub(super) latest: Mutex<KnownItems>,
+    /// The code of threads that were lowered before.
+    pub(super) shared: Mutex<Vec<SharedCode>>,
 }
 
 pub(super) enum CodeItem {
@@ -40,7 +43,7 @@ pub(super) enum CodeItem {
 }
 
 /// Settings for reading a thread's code.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PtxEnv {
     /// Whether unknown names are errors. Otherwise they are registers and locations that start at 0
     /// (`.litmus`).
@@ -51,11 +54,12 @@ pub struct PtxEnv {
     /// `red` may be acquire, as in the published suites.
     pub acquiring_red: bool,
     /// Values of special registers, by name with `%`.
-    pub specials: Vec<(String, i64)>,
-    /// The thread's seat in its warp.
-    pub warp: GroupSeat,
-    /// The thread's seat in its CTA.
-    pub block: GroupSeat,
+    pub specials: Vec<(String, Expr)>,
+    /// The special registers whose values differ between the threads of a kernel that share their
+    /// code. None: they do not share it.
+    pub varying: Arc<[String]>,
+    /// The thread's seats in its warp and its CTA.
+    pub seats: Seats,
     /// For each CTA of the cluster, by rank: the distance of its copy of shared memory from the
     /// thread's copy, in copies.
     pub cluster: Vec<i64>,
@@ -70,7 +74,7 @@ pub struct PtxEnv {
 }
 
 /// A register's initial value, as the test gives it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegInit {
     /// The register's name, with or without `%`.
     pub name: String,
@@ -81,6 +85,7 @@ pub struct RegInit {
 }
 
 /// A thread's registers and micro-ops.
+#[derive(Clone)]
 pub struct LoweredThread {
     /// Its registers.
     pub regs: Vec<Register>,
@@ -151,6 +156,6 @@ impl PtxCode {
 
     /// Lowers the code. The result is only meaningful if `sink` got no errors.
     pub fn lower(&self, env: &PtxEnv, symbols: &Symbols, sink: &mut Sink) -> LoweredThread {
-        lower::lower(self, env, symbols, sink)
+        sharing::lower(self, env, symbols, sink)
     }
 }

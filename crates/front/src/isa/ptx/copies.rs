@@ -473,7 +473,7 @@ fn source_sizes(e: &mut Emit<'_, '_>, c: &PtxInstr, bytes: i64) -> Option<Source
     Some(match c.given(3) {
         None => (Vec::new(), Some(bytes)),
         Some(Expr::Const(n)) if (0..=bytes).contains(&n) => (Vec::new(), Some(n)),
-        Some(Expr::Reg(p)) if e.regs.get(p).ty == Some(PRED) => {
+        Some(Expr::Reg(p)) if e.regs.has_type(p, PRED) => {
             (vec![(truth(Expr::Reg(p), false), 0)], Some(bytes))
         }
         Some(number @ Expr::Reg(_)) => {

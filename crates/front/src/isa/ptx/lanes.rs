@@ -95,8 +95,12 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[B32],
         &[OperandRole::Dst],
         |e, c| {
-            let threads = e.env.warp.of;
-            let all = LaneSet::new(Scope::Warp, e.env.warp, int(e.env.warp.all()));
+            let threads = e.env.seats.warp_size();
+            let all = LaneSet::new(
+                Scope::Warp,
+                e.env.seats.warp(),
+                int(e.env.seats.whole_warp()),
+            );
             if threads > 32 {
                 return too_many_lanes(e, c);
             }
@@ -708,7 +712,7 @@ pub(in crate::isa) fn equal(ty: Ty, all: &[Expr]) -> Expr {
 /// thread, it is not known which lanes the value is of.
 fn put(e: &mut Emit<'_, '_>, c: &PtxInstr, number: usize, value: Expr) {
     if let Some(PtxArg::Dst(Some(dst))) = c.elements(0).get(number) {
-        let value = match e.env.warp.anywhere {
+        let value = match e.env.seats.is_anywhere() {
             true => Expr::unknown(Ty::WORD),
             false => value,
         };
@@ -725,18 +729,18 @@ pub(in crate::isa) const SAY_WARP: &str =
 
 /// The lanes of the warp that a mask operand names.
 pub(super) fn named(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: usize) -> Option<LaneSet> {
-    let threads = e.env.warp.of;
+    let threads = e.env.seats.warp_size();
     if threads > 32 {
         too_many_lanes(e, c);
         return None;
     }
-    if LaneSet::names_strangers(e.env.warp, &c.expr(operand)) {
+    if LaneSet::names_strangers(e.env.seats.warp(), &c.expr(operand)) {
         e.error("unplaced-lanes", c.opcode.clone(), ALONE, |d| {
             d.label(NO_LANES).help(SAY_WARP)
         });
         return None;
     }
-    let mut lanes = LaneSet::new(Scope::Warp, e.env.warp, c.expr(operand));
+    let mut lanes = LaneSet::new(Scope::Warp, e.env.seats.warp(), c.expr(operand));
     if e.may_have_ended {
         lanes.attendance = Attendance::Running;
     }
@@ -758,7 +762,7 @@ pub(super) fn named(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: usize) -> Optio
 }
 
 fn too_many_lanes(e: &mut Emit<'_, '_>, c: &PtxInstr) {
-    let threads = e.env.warp.of;
+    let threads = e.env.seats.warp_size();
     e.error(
         "unsupported-mask",
         c.opcode.clone(),

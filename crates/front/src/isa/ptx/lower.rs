@@ -401,7 +401,7 @@ impl<'a> Emit<'a, '_> {
 
     /// Whether accesses to tiles are micro-ops of their own ([`program::Tile`]).
     pub(super) fn has_tiles(&self) -> bool {
-        self.env.block.of > MOST_WITHOUT_TILES
+        self.env.seats.block_size() > MOST_WITHOUT_TILES
     }
 
     /// The index of the next micro-op.
@@ -641,7 +641,7 @@ impl<'a> Emit<'a, '_> {
         let is_fixed = match e {
             Expr::Const(_) => true,
             // A predicate is not a number.
-            Expr::Reg(r) => self.regs.get(*r).ty == Some(PRED),
+            Expr::Reg(r) => self.regs.has_type(*r, PRED),
             _ => e.base().is_some(),
         };
         if is_fixed {
@@ -759,7 +759,7 @@ impl<'a> Emit<'a, '_> {
         let aligned = m.quals.all(QualKind::Ignored).any(|w| w == "aligned")
             && !matches!(m.row.opcode, "bar" | "barrier");
         let parts = around.is_some() || !self.converged && !self.together;
-        if aligned && parts && self.env.warp.of > 1 && !self.env.nameless {
+        if aligned && parts && self.env.seats.warp_size() > 1 && !self.env.nameless {
             self.push(mark(&[Tag::Aligned, Tag::Lanes], None));
             self.together = true;
         }

@@ -76,7 +76,7 @@ pub(super) const ROWS: &[InstrRow] = &[
 /// The lanes of a matrix instruction. Reports an error and returns `None` if the warp has fewer
 /// than 32 lanes.
 fn whole(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<LaneSet> {
-    let of = e.env.warp.of;
+    let of = e.env.seats.warp_size();
     if of != 32 {
         e.error(
             "unsupported-mask",
@@ -86,7 +86,11 @@ fn whole(e: &mut Emit<'_, '_>, c: &PtxInstr) -> Option<LaneSet> {
         );
         return None;
     }
-    Some(LaneSet::new(Scope::Warp, e.env.warp, Expr::Const(-1)))
+    Some(LaneSet::new(
+        Scope::Warp,
+        e.env.seats.warp(),
+        Expr::Const(-1),
+    ))
 }
 
 /// The addresses of this lane's fragment of each matrix, in parts, and the type of a part.

@@ -64,6 +64,8 @@ mod private;
 mod reading;
 mod regs;
 pub(crate) mod reuse;
+mod seats;
+mod sharing;
 mod table;
 mod tensormap;
 #[cfg(test)]
@@ -87,5 +89,6 @@ pub(crate) use mbarrier::{away_by, of_some_rank, stride};
 pub(super) use memory::{asks_space, is_non_coherent};
 pub(crate) use origin::files_named;
 pub use print::{Unprintable, opcode, print};
+pub use seats::Seats;
 pub(crate) use table::PRED;
 pub use table::{InstrRow, bits_named, format_named, type_named};

@@ -18,7 +18,8 @@ use program::{Expr, LocId, Op, Ty};
 pub(super) enum NameMeaning {
     Location(LocId),
     Register,
-    Special(i64),
+    /// Its value.
+    Special(Expr),
     UnknownSpecial,
     Unknown,
 }
@@ -287,7 +288,7 @@ impl<'a> Emit<'a, '_> {
     pub(super) fn classify(&self, name: &str, role: OperandRole) -> NameMeaning {
         if name.starts_with('%') {
             if let Some((_, value)) = self.env.specials.iter().find(|s| s.0 == name) {
-                return NameMeaning::Special(*value);
+                return NameMeaning::Special(value.clone());
             }
             // A special register that the test sets is an input, such as a timer.
             let is_unknown = is_special(name)

@@ -216,7 +216,7 @@ impl Emit<'_, '_> {
     fn value(&mut self, n: &NameOperand, ty: Ty) -> Option<PtxArg> {
         let name = self.str(&n.name);
         match self.classify(name, OperandRole::Val) {
-            NameMeaning::Special(v) => Some(PtxArg::Expr(Expr::Const(v))),
+            NameMeaning::Special(value) => Some(PtxArg::Expr(value)),
             NameMeaning::UnknownSpecial => self.unknown_special(n),
             NameMeaning::Location(id) => {
                 // Shared memory is a window of 32 bits (PTX ISA, Generic Addressing).

@@ -52,6 +52,7 @@ impl PtxCode {
             incomplete,
             suspects,
             latest: Mutex::default(),
+            shared: Mutex::default(),
         }
     }
 }

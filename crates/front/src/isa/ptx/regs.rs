@@ -61,8 +61,9 @@ impl Regs {
         self.index.get(bare(name)).copied()
     }
 
-    pub(super) fn get(&self, id: RegId) -> &Info {
-        &self.list[usize::from(id.0)]
+    /// `None` for the placeholder of a special register ([`super::sharing`]).
+    pub(super) fn get(&self, id: RegId) -> Option<&Info> {
+        self.list.get(usize::from(id.0))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Info> {
@@ -86,10 +87,15 @@ impl Regs {
         self.list[usize::from(id.0)].read.get_or_insert(span);
     }
 
+    /// Whether instructions write the register with this type, and none with a wider one.
+    pub(super) fn has_type(&self, id: RegId, ty: Ty) -> bool {
+        self.get(id).is_some_and(|info| info.ty == Some(ty))
+    }
+
     /// Whether the type can represent every value of the register.
     pub(super) fn holds(&self, id: RegId, ty: Ty) -> bool {
-        let info = self.get(id);
-        !info.mixed && info.ty == Some(ty)
+        let is_held = |info: &Info| !info.mixed && info.ty == Some(ty);
+        self.get(id).is_some_and(is_held)
     }
 
     /// The registers for the program, with the given initial values.

@@ -179,7 +179,7 @@ fn copy_and_release(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         );
         return;
     }
-    if e.env.warp.of > 1 {
+    if e.env.seats.warp_size() > 1 {
         let message = "a copy of a tensor map by several threads of a warp is not supported";
         e.error("unsupported-instruction", c.opcode.clone(), message, |d| {
             d.label("expected a warp with one thread in the test")

@@ -3,6 +3,7 @@
 mod forms;
 mod memory;
 mod mistakes;
+mod sharing;
 mod values;
 
 use super::*;

@@ -445,7 +445,10 @@ fn channels(e: &Emit<'_, '_>, c: &PtxInstr, results: &[Option<RegId>]) -> i64 {
 
 /// Whether an instruction reads a register.
 fn is_read(e: &Emit<'_, '_>, register: RegId) -> bool {
-    let name = e.regs.get(register).name.as_str();
+    let Some(info) = e.regs.get(register) else {
+        return false;
+    };
+    let name = info.name.as_str();
     e.unit.items.iter().any(|item| {
         let CodeItem::Instr(m) = item else {
             return false;

@@ -409,7 +409,7 @@ fn read(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize, outer: i64, major: Major)
         return None;
     }
     let bytes = length(e, matrix.object);
-    if e.has_tiles() && e.env.warp.rank > 0 {
+    if e.has_tiles() && e.env.seats.warp().rank > 0 {
         // The first lane reads for its warp.
         return Some(());
     }

@@ -247,10 +247,13 @@ fn barriers_have_two_ways_to_read_their_operands() {
     fails("bar.sync 16", "out-of-range");
     fails("bar.arrive 1", "wrong-operands");
     let of = |threads| PtxEnv {
-        block: GroupSeat {
-            of: threads,
-            ..GroupSeat::ALONE
-        },
+        seats: Seats::new(
+            GroupSeat::ALONE,
+            GroupSeat {
+                of: threads,
+                ..GroupSeat::ALONE
+            },
+        ),
         ..env()
     };
     let red = "setp.eq.u32 p, 1, 1; bar.red.popc.u32 r0, 1, p; barrier.cta.red.and.aligned.pred q, 0, !p; bar.red.or.pred q, 0, p";
@@ -267,10 +270,13 @@ fn barriers_have_two_ways_to_read_their_operands() {
     );
     fails("bar.red.popc.u32 r0, 1, 32, p", "wrong-operands");
     let warp = PtxEnv {
-        warp: GroupSeat {
-            of: 4,
-            ..GroupSeat::ALONE
-        },
+        seats: Seats::new(
+            GroupSeat {
+                of: 4,
+                ..GroupSeat::ALONE
+            },
+            GroupSeat::ALONE,
+        ),
         ..env()
     };
     assert!(lower_with("bar.warp.sync 0xf", &warp).is_ok());
@@ -285,12 +291,15 @@ fn barriers_have_two_ways_to_read_their_operands() {
 #[test]
 fn lanes_meet_by_masks() {
     let warp = PtxEnv {
-        warp: GroupSeat {
-            rank: 1,
-            of: 4,
-            unsaid: false,
-            anywhere: false,
-        },
+        seats: Seats::new(
+            GroupSeat {
+                rank: 1,
+                of: 4,
+                unsaid: false,
+                anywhere: false,
+            },
+            GroupSeat::ALONE,
+        ),
         ..env()
     };
     let ok = |code: &str| {
