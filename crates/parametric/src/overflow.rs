@@ -183,13 +183,7 @@ fn leaves(terms: &mut Terms, t: Term) -> Term {
             let zero = terms.int(0);
             terms.cmp(CmpOp::Lt, Ty::WORD, both, zero)
         }
-        Node::Bin(BinOp::Mul, ty, a, b) => {
-            let zero = terms.int(0);
-            let is_some = terms.cmp(CmpOp::Ne, Ty::WORD, a, zero);
-            let back = terms.bin(BinOp::Div, ty, t, a);
-            let other = terms.cmp(CmpOp::Ne, ty, back, b);
-            terms.and(vec![is_some, other])
-        }
+        Node::Bin(BinOp::Mul, ty, a, b) => product_leaves(terms, ty, [a, b]),
         Node::Bin(BinOp::Shl, ty, a, b) => {
             let back = terms.bin(BinOp::Shr, ty, t, b);
             terms.cmp(CmpOp::Ne, Ty::WORD, back, a)
@@ -197,6 +191,36 @@ fn leaves(terms: &mut Terms, t: Term) -> Term {
         // Nothing is known of others: they are taken to leave their types.
         _ => terms.int(1),
     }
+}
+
+/// The condition that a product of 64 bits is not in its type. Halves of the factors say so without
+/// a division, which solvers are slow at. The least number of a signed type counts as outside.
+fn product_leaves(terms: &mut Terms, ty: Ty, factors: [Term; 2]) -> Term {
+    let (half, mask) = (terms.int(32), terms.int(0xffff_ffff));
+    let mut of = |op, ty, a, b| terms.bin(op, ty, a, b);
+    let [[x_high, x_low], [y_high, y_low]] = factors.map(|factor| {
+        let mut size = factor;
+        if ty.signed {
+            let last = of(BinOp::Shr, Ty::WORD, factor, half);
+            let sign = of(BinOp::Shr, Ty::WORD, last, half);
+            let flipped = of(BinOp::Xor, Ty::WORD, factor, sign);
+            size = of(BinOp::Sub, Ty::WORD, flipped, sign);
+        }
+        let high = of(BinOp::Shr, Ty::U64, size, half);
+        [high, of(BinOp::And, Ty::U64, size, mask)]
+    });
+    let left = of(BinOp::Mul, Ty::U64, x_high, y_low);
+    let right = of(BinOp::Mul, Ty::U64, y_high, x_low);
+    let across = of(BinOp::Add, Ty::U64, left, right);
+    let low = of(BinOp::Mul, Ty::U64, x_low, y_low);
+    let carry = of(BinOp::Shr, Ty::U64, low, half);
+    let whole = of(BinOp::Add, Ty::U64, across, carry);
+    let most = terms.int((1i64 << if ty.signed { 31 } else { 32 }) - 1);
+    let zero = terms.int(0);
+    let both = [x_high, y_high].map(|high| terms.cmp(CmpOp::Ne, Ty::U64, high, zero));
+    let both = terms.and(both.to_vec());
+    let beyond = [across, whole].map(|sum| terms.cmp(CmpOp::Gt, Ty::U64, sum, most));
+    terms.or([&[both][..], &beyond].concat())
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use super::lower::KnownItems;
 use super::origin::Origins;
 use super::parse::OperandKind;
 use super::seats::Seats;
-use super::sharing::{self, SharedCode};
 use super::table::{Matched, OperandRole, QualKind};
 use crate::isa::Symbols;
 
@@ -84,6 +83,14 @@ pub struct RegInit {
     pub span: Span,
 }
 
+/// The code of some threads, with placeholders.
+pub(super) struct SharedCode {
+    /// The settings that these threads have in common, with placeholders.
+    pub(super) env: PtxEnv,
+    /// `None`: the code cannot be lowered without the values.
+    pub(super) lowered: Option<LoweredThread>,
+}
+
 /// A thread's registers and micro-ops.
 #[derive(Clone)]
 pub struct LoweredThread {
@@ -152,10 +159,5 @@ impl PtxCode {
             }
             _ => None,
         })
-    }
-
-    /// Lowers the code. The result is only meaningful if `sink` got no errors.
-    pub fn lower(&self, env: &PtxEnv, symbols: &Symbols, sink: &mut Sink) -> LoweredThread {
-        sharing::lower(self, env, symbols, sink)
     }
 }

@@ -15,17 +15,9 @@ use std::sync::{Arc, PoisonError};
 use diag::Sink;
 use program::{Expr, RegId, Tile};
 
+use super::code::{LoweredThread, PtxCode, PtxEnv, SharedCode};
 use super::lower;
-use super::{LoweredThread, PtxCode, PtxEnv};
 use crate::isa::Symbols;
-
-/// The code of some threads, with placeholders.
-pub(super) struct SharedCode {
-    /// The settings that these threads have in common, with placeholders.
-    env: PtxEnv,
-    /// `None`: the code cannot be lowered without the values.
-    lowered: Option<LoweredThread>,
-}
 
 impl SharedCode {
     /// Whether the code is that of a thread with these settings, as far as lowering reads them.
@@ -34,26 +26,23 @@ impl SharedCode {
     }
 }
 
-/// Lowers one thread. Threads before it may have lowered its code.
-pub(super) fn lower(
-    unit: &PtxCode,
-    env: &PtxEnv,
-    symbols: &Symbols,
-    sink: &mut Sink,
-) -> LoweredThread {
-    if env.varying.is_empty() {
-        return lower::lower(unit, env, symbols, sink);
-    }
-    let common = common(env);
-    let mut all = unit.shared.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = all.iter().position(|code| code.serves(&common));
-    let at = found.unwrap_or_else(|| {
-        all.push(shared(unit, common, symbols, sink));
-        all.len() - 1
-    });
-    match &all[at].lowered {
-        Some(lowered) => lowered.with_values(env),
-        None => lower::lower(unit, env, symbols, sink),
+impl PtxCode {
+    /// Lowers the code of one thread. The result is only meaningful if `sink` got no errors.
+    pub fn lower(&self, env: &PtxEnv, symbols: &Symbols, sink: &mut Sink) -> LoweredThread {
+        if env.varying.is_empty() {
+            return lower::lower(self, env, symbols, sink);
+        }
+        let common = common(env);
+        let mut all = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = all.iter().position(|code| code.serves(&common));
+        let at = found.unwrap_or_else(|| {
+            all.push(shared(self, common, symbols, sink));
+            all.len() - 1
+        });
+        match &all[at].lowered {
+            Some(lowered) => lowered.with_values(env),
+            None => lower::lower(self, env, symbols, sink),
+        }
     }
 }
 
@@ -102,9 +91,17 @@ impl LoweredThread {
             Expr::Reg(RegId(reg)) => values.get(usize::from(u16::MAX - reg))?.clone(),
             _ => None,
         };
-        let put = &mut |e: &mut Expr| {
-            if let Some(value) = value(e) {
-                *e = value;
+        // A conversion of a constant is a constant, as in code that is lowered with the value.
+        let put = &mut |e: &mut Expr| match e {
+            Expr::Cast(ty, of) if matches!(**of, Expr::Const(_)) => {
+                if let Expr::Const(number) = **of {
+                    *e = Expr::Const(ty.wrap(number));
+                }
+            }
+            part => {
+                if let Some(value) = value(part) {
+                    *part = value;
+                }
             }
         };
         let mut thread = self.clone();
