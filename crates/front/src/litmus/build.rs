@@ -188,11 +188,11 @@ fn constants(specials: Vec<(String, i64)>) -> Vec<(String, Expr)> {
         .collect()
 }
 
-/// The largest number of threads whose code is lowered for each of them. Their special registers are
-/// then constants, and code can be more precise.
+/// Up to this number of threads, each thread's code is lowered alone. Special registers are then
+/// constants, which makes the code more precise.
 const MOST_ALONE: usize = 32;
 
-/// The special registers whose values differ between the threads of one code; none if there are few
+/// Finds the special registers that differ between the threads of one code. It finds none for few
 /// threads.
 fn varying<'t>(threads: impl Iterator<Item = &'t ThreadDraft>) -> Arc<[String]> {
     let all: Vec<&ThreadDraft> = threads.collect();

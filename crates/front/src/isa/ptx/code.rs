@@ -54,8 +54,8 @@ pub struct PtxEnv {
     pub acquiring_red: bool,
     /// Values of special registers, by name with `%`.
     pub specials: Vec<(String, Expr)>,
-    /// The special registers whose values differ between the threads of a kernel that share their
-    /// code. None: they do not share it.
+    /// The special registers that differ between the threads of a kernel. Empty: each thread's code
+    /// is lowered alone.
     pub varying: Arc<[String]>,
     /// The thread's seats in its warp and its CTA.
     pub seats: Seats,

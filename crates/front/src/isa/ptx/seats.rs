@@ -1,8 +1,8 @@
 //! The seats of a thread in its groups, as lowering reads them.
 //!
 //! # Invariants
-//! - A rank is read only with its group's seat, which notes this. Threads with other ranks can share
-//!   lowered code whose lowering read none ([`super::sharing`]).
+//! - Code reads a rank through a seat, and the seat notes it. Lowered code that depends on no rank
+//!   serves threads of every rank ([`super::sharing`]).
 
 use std::cell::Cell;
 

@@ -20,7 +20,7 @@ use program::host::{
 };
 use program::{Op, Program};
 
-/// The sentence of the text about what comes after a failure.
+/// The specification says this about commands after a failure.
 const SILENT: &str = "after a negative status, the queues of the context \"may no longer be \
                       available and their behavior is implementation-defined\" (OpenCL API, \
                       Execution Model, Commands)";
@@ -37,7 +37,7 @@ struct Failures<'p> {
     commands: BTreeSet<CommandId>,
 }
 
-/// Ends commands that fail before they begin, and reports programs whose meaning is open.
+/// Ends commands that fail before they begin. Reports programs that the specification leaves open.
 pub(super) fn terminate(program: &mut Program, contexts: &[String], sink: &mut Sink) {
     let host = program.host.as_deref().expect("a host program");
     let Some(failures) = Failures::of(program, host, contexts) else {
