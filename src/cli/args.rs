@@ -134,6 +134,9 @@ pub(super) struct SourceArgs {
     /// given a number. A name that the file does not define becomes a macro
     #[arg(long = "define", value_name = "NAME=VALUE", value_parser = constant)]
     pub(super) constants: Vec<(String, i64)>,
+    /// A folder of headers, searched behind the folder of the file (repeatable)
+    #[arg(short = 'I', long = "include", value_name = "DIR")]
+    pub(super) include: Vec<PathBuf>,
     /// Read the code that this compiler makes of source files: the answer is about that code
     /// [`NVCC` or `PATH` has it]
     #[arg(long, value_enum, value_name = "COMPILER")]
@@ -185,6 +188,7 @@ impl SourceArgs {
             launches: self.launches.clone(),
             arguments: words(self.program.as_deref()),
             constants: self.constants.iter().cloned().collect(),
+            include: self.include.clone(),
             headers: Vec::new(),
             with: self.with.map(WithArg::compiler),
         }
@@ -830,6 +834,14 @@ pub(super) struct ImportArgs {
         help_heading = "Kernels"
     )]
     pub(super) constants: Vec<(String, i64)>,
+    /// Of a source file: a folder of headers (repeatable)
+    #[arg(
+        short = 'I',
+        long = "include",
+        value_name = "DIR",
+        help_heading = "Kernels"
+    )]
+    pub(super) include: Vec<PathBuf>,
     /// Of a kernel: what is expected of its races, which is written into the test
     #[arg(
         long,

@@ -1,8 +1,11 @@
-//! Reads the headers in the folder of a source file that includes them.
+//! Reads the headers that a source file includes.
 //!
 //! # Invariants
-//! - No file outside of the folder of the source file is read.
+//! - A header is in the project of the source file, or in a folder that the command names.
+//! - The project is the nearest folder above the file with `.git` or `fencepost.toml`, else the
+//!   working directory if it contains the file, else the folder of the file.
 
+use std::env;
 use std::path::{Path, PathBuf};
 
 use diag::file;
@@ -12,9 +15,15 @@ use front::litmus::source::{Options, SourceKind, included};
 const LARGEST: u64 = 1 << 20;
 const MOST: usize = 64;
 
-/// The headers of a file: the word behind `#include`, the name, and the text of each.
-pub(super) fn beside(path: &Path, text: &str) -> Vec<(String, String, String)> {
+/// The headers of a file: the word behind `#include`, the name, and the text of each. The search
+/// begins near the including file, and ends in the folders `include`.
+pub(super) fn of(path: &Path, text: &str, include: &[PathBuf]) -> Vec<(String, String, String)> {
     let folder = path.parent().unwrap_or(Path::new(""));
+    let mut roots: Vec<PathBuf> = include
+        .iter()
+        .filter_map(|f| f.canonicalize().ok())
+        .collect();
+    roots.extend(project(folder));
     let mut found: Vec<(String, String, String)> = Vec::new();
     let mut open: Vec<(PathBuf, String)> = vec![(folder.to_owned(), text.to_owned())];
     while let Some((near, text)) = open.pop() {
@@ -22,8 +31,11 @@ pub(super) fn beside(path: &Path, text: &str) -> Vec<(String, String, String)> {
             if found.len() == MOST || found.iter().any(|header| header.0 == name) {
                 continue;
             }
-            let places = [near.join(name), folder.join(name)];
-            let Some(place) = places.into_iter().find(|place| is_inside(place, folder)) else {
+            let beside = [near.join(name), folder.join(name)];
+            let mut places = beside
+                .into_iter()
+                .chain(include.iter().map(|f| f.join(name)));
+            let Some(place) = places.find(|place| is_inside(place, &roots)) else {
                 continue;
             };
             let Some(text) = read(&place) else { continue };
@@ -36,13 +48,33 @@ pub(super) fn beside(path: &Path, text: &str) -> Vec<(String, String, String)> {
     found
 }
 
+/// The folder of the project that contains a folder.
+fn project(folder: &Path) -> Option<PathBuf> {
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let folder = folder.canonicalize().ok()?;
+    let marked = |place: &&Path| {
+        [".git", "fencepost.toml"]
+            .iter()
+            .any(|mark| place.join(mark).exists())
+    };
+    let working = || {
+        let working = env::current_dir().ok()?.canonicalize().ok()?;
+        folder.starts_with(&working).then_some(working)
+    };
+    let found = folder.ancestors().find(marked).map(Path::to_owned);
+    Some(found.or_else(working).unwrap_or(folder))
+}
+
 /// Options for a file, with its headers if it is a source file.
 pub(super) fn with_options(path: &Path, bytes: &[u8], options: &Options) -> Options {
     let ending = path.extension().and_then(|ending| ending.to_str());
     let is_source = options.language.is_some() || ending.is_some_and(is_ending);
     let text = std::str::from_utf8(bytes).ok().filter(|_| is_source);
     Options {
-        headers: text.map_or(Vec::new(), |text| beside(path, text)),
+        headers: text.map_or(Vec::new(), |text| of(path, text, &options.include)),
         ..options.clone()
     }
 }
@@ -56,14 +88,8 @@ fn read(place: &Path) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether a file is in a folder or below it, behind all links.
-fn is_inside(place: &Path, folder: &Path) -> bool {
-    let folder = match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    };
-    match (place.canonicalize(), folder.canonicalize()) {
-        (Ok(place), Ok(folder)) => place.is_file() && place.starts_with(folder),
-        _ => false,
-    }
+/// Whether a file is in one of the folders or below it, behind all links.
+fn is_inside(place: &Path, roots: &[PathBuf]) -> bool {
+    let place = place.canonicalize();
+    place.is_ok_and(|place| place.is_file() && roots.iter().any(|root| place.starts_with(root)))
 }

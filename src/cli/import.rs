@@ -177,7 +177,8 @@ fn launched(path: &Path, kind: SourceKind, args: &ImportArgs, terminal: &Termina
         launches: args.launches.clone(),
         arguments: super::args::words(args.program.as_deref()),
         constants: args.constants.iter().cloned().collect(),
-        headers: super::headers::beside(path, &String::from_utf8_lossy(&bytes)),
+        headers: super::headers::of(path, &String::from_utf8_lossy(&bytes), &args.include),
+        include: args.include.clone(),
         with: None,
     };
     let (all, mut diagnostics) = match source::to_toml(&name, &bytes, kind, &options) {

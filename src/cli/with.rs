@@ -86,7 +86,8 @@ fn compiled(
         ));
         return Err(vec![d.help("`--with clang` does")]);
     }
-    let compiler = Compiler::new(family, &path, &[], None).map_err(|why| vec![wrong(why)])?;
+    let compiler =
+        Compiler::new(family, &path, &options.include, None).map_err(|why| vec![wrong(why)])?;
     let made = compiler.module_of(Path::new(name), PRELUDE);
     match made {
         Ok(Output::Text(module)) => {

@@ -702,3 +702,112 @@ fn headers_outside_of_the_folder_are_not_read() {
         said.err
     );
 }
+
+/// A version that decides a branch is chosen and told, and `--define` gives another one.
+#[test]
+fn versions_that_decide_branches_are_told() {
+    let text = "__global__ void k(int *p) {\n\
+        #if __CUDA_ARCH__ >= 800\n  atomicAdd(p, 1);\n#else\n  *p = threadIdx.x;\n#endif\n}\n\
+        // fencepost: k<<<1, 2>>>(p[1])\n";
+    let folder = folder("k.cu", text);
+    let said = check(folder.path(), &["k.cu"]);
+    assert!(
+        said.code == Some(0) && said.out.contains("`__CUDA_ARCH__` is 900"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    let said = check(folder.path(), &["k.cu", "--define", "__CUDA_ARCH__=750"]);
+    assert!(
+        said.code == Some(1) && !said.out.contains("is 900"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+}
+
+/// Headers of the project, and of the folders that `-I` names.
+#[test]
+fn headers_of_the_project_and_of_named_folders_are_read() {
+    let text = "#include \"../inc/mine.h\"\n__global__ void k(int *p) { p[threadIdx.x] = MINE; }\n";
+    let folder = folder("outer.cu", text);
+    let (inside, inc) = (folder.path().join("src"), folder.path().join("inc"));
+    for path in [&inside, &inc] {
+        fs::create_dir(path).expect("a folder");
+    }
+    fs::write(inc.join("mine.h"), "#define MINE 1\n").expect("writable");
+    fs::write(inside.join("k.cu"), text).expect("writable");
+    for (name, line) in [("quoted.cu", "\"mine.h\""), ("angled.cu", "<mine.h>")] {
+        let text = text.replace("\"../inc/mine.h\"", line);
+        fs::write(inside.join(name), text).expect("writable");
+        let said = check(&inside, &[name]);
+        assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+        let said = check(&inside, &[name, "-I", "../inc"]);
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    }
+    let said = check(&inside, &["quoted.cu"]);
+    assert!(
+        said.err.contains("name its folder with `-I`"),
+        "{}",
+        said.err
+    );
+    assert_eq!(check(&inside, &["k.cu"]).code, Some(2));
+    fs::write(folder.path().join("fencepost.toml"), "").expect("writable");
+    let said = check(&inside, &["k.cu"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
+/// Words of other languages, joined lines, groups of any kind and constants of C's headers, as
+/// programs have them. A name that the build defines brings one error, and the option for it.
+#[test]
+fn programs_have_names_and_lines_of_their_own() {
+    let text = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n\
+        struct Pack { int v; __device__ static Pack constant(int v) { Pack p; p.v = v; return p; }\n\
+        __device__ static Pack zero() { return constant(0); } };\n\
+        __device__ int local(int x) { return x + 1; }\n\
+        __device__ int sum(cg::thread_group g, int *x, int v) {\n  int lane = g.thread_rank();\n\
+          for (int i = g.size() / 2; i > 0; i /= 2) {\n    x[lane] = v; g.sync();\n\
+            if (lane < i) v += x[lane + i];\n    g.sync();\n  }\n  return v;\n}\n\
+        __global__ void k(int *out) {\n  __shared__ int x[8];\n\
+          auto warp = cg::tiled_partition<4>(cg::this_thread_block());\n\
+          int idx = blockIdx.x * warp.meta_group_size() + warp.meta_group_rank();\n\
+          int v = sum(cg::this_thread_block(), x, Pack::zero().v + local(idx)) \\\n    + SIZE;\n\
+          if (threadIdx.x == 0) out[blockIdx.x] = v;\n}\n\
+        int main() {\n  enum { A, B = 3, C };\n\
+          if (FLT_MAX > INFINITY || C != 4 || A != 0) return 1;\n  int *out;\n\
+          cudaMalloc(&out, 8);\n  k<<<2, 8>>>(out);\n  cudaDeviceSynchronize();\n\
+          return INT_MAX == 0;\n}\n";
+    let folder = folder("k.cu", text);
+    let said = check(folder.path(), &["k.cu", "--define", "SIZE=1"]);
+    assert!(
+        said.code == Some(0) && said.out.contains("1 race-free"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    let dropped = text.replace("v; g.sync();", "v;");
+    fs::write(folder.path().join("bug.cu"), dropped).expect("writable");
+    let said = check(folder.path(), &["bug.cu", "--define", "SIZE=1"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let said = check(folder.path(), &["k.cu"]);
+    assert_eq!(said.err.matches("error[").count(), 1, "{}", said.err);
+    assert!(said.err.contains("`--define SIZE=16`"), "{}", said.err);
+}
+
+/// An instance of a function of the host brings nothing of it to the kernels.
+#[test]
+fn instances_of_host_functions_stay_with_the_host() {
+    let text = "template <typename T> __global__ void k(T *d, int n) {\n\
+          if (threadIdx.x < n) d[threadIdx.x] = 0;\n}\n\
+        template <typename T> void host(T *d, int n) {\n  dim3 threads(4);\n\
+          k<<<1, threads>>>(d, n);\n}\n\
+        template void host<float>(float *d, int n);\ntemplate void host<int>(int *d, int n);\n";
+    let folder = folder("k.cu", text);
+    let said = check(folder.path(), &["k.cu"]);
+    assert!(
+        said.code == Some(0) && said.out.contains("1 race-free"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+}

@@ -182,6 +182,16 @@ impl Sink {
         }
     }
 
+    /// The same; if it already has a help text, the text becomes a remark.
+    pub fn advise_also(&mut self, kept: usize, help: &str) {
+        if let Some(first) = self.found.get_mut(kept) {
+            match &first.help {
+                None => first.help = Some(help.to_owned()),
+                Some(_) => first.notes.push(help.to_owned()),
+            }
+        }
+    }
+
     /// Allows a kind of warning in this file. `span` is the place that says so.
     pub fn allow(&mut self, id: &str, span: Span) {
         self.allowed.push((id.to_owned(), span));

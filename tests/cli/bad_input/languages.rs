@@ -213,17 +213,22 @@ fn reads_that_may_be_noticed_are_not_left_in_any_order() {
     };
     let rule = "the order of two accesses in this expression is left open";
     for code in [
-        "volatile int *p = a; int r = p[threadIdx.x] + p[0];",
-        "int r = ((volatile int *)a)[threadIdx.x] + a[0];",
+        "volatile int *p = a; int r = p[threadIdx.x] + (p[0] + p[1]);",
+        "int r = ((volatile int *)a)[threadIdx.x] + (((volatile int *)a)[0] + a[1]);",
         "int r = a[threadIdx.x] + (a[0] = 3);",
-        "int r = a[threadIdx.x] + atomicAdd(a, 1);",
-        "int r = at(a, threadIdx.x) + add(a);",
+        "int r = a[threadIdx.x] + (atomicAdd(a, 1) + add(a));",
+        "int r = add(a) + at(a, add(a));",
     ] {
         Folder::new(&[("t.toml", &kernel(code))]).refused(&["t.toml"], &["t.toml:10:", rule]);
     }
     for code in [
         "int r = a[threadIdx.x] + a[0];",
         "int r = at(a, threadIdx.x) + a[0];",
+        // The order of a single access is chosen.
+        "volatile int *p = a; int r = p[threadIdx.x] + p[0];",
+        "int r = ((volatile int *)a)[threadIdx.x] + a[0];",
+        "int r = a[threadIdx.x] + atomicAdd(a, 1);",
+        "int r = at(a, threadIdx.x) + add(a);",
     ] {
         let said = Folder::new(&[("t.toml", &kernel(code))]).run(&["check", "t.toml"]);
         assert_eq!(said.code, Some(0), "{code}: {}", said.err);

@@ -19,35 +19,47 @@ use program::Dialect;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Is(i64),
-    AtLeast(i64),
+    /// The version of this name is at least so high.
+    AtLeast(i64, &'static str),
     /// The number depends on this name.
     Unknown(String),
 }
 
 use Number::{AtLeast, Is, Unknown};
 
-/// Names that compilers define: their numbers in C, OpenCL C and CUDA C++.
-const PREDEFINED: &[(&str, [Option<Number>; 3])] = &[
-    ("__CUDACC__", [None, None, Some(Is(1))]),
-    ("__CUDA_ARCH__", [None, None, Some(AtLeast(700))]),
-    ("CUDART_VERSION", [None, None, Some(AtLeast(12_000))]),
-    ("CUDA_VERSION", [None, None, Some(AtLeast(12_000))]),
-    ("__cplusplus", [None, None, Some(AtLeast(201_703))]),
-    ("__OPENCL_VERSION__", [None, Some(AtLeast(200)), None]),
-    ("__OPENCL_C_VERSION__", [None, Some(AtLeast(200)), None]),
+/// A name that compilers define: its least versions in C, OpenCL C and CUDA C++, and the version
+/// that a file is read with if the least one decides nothing.
+type VersionRow = (&'static str, [Option<i64>; 3], i64);
+
+const VERSIONS: &[VersionRow] = &[
+    ("__CUDA_ARCH__", [None, None, Some(700)], 900),
+    ("CUDART_VERSION", [None, None, Some(12_000)], 13_000),
+    ("CUDA_VERSION", [None, None, Some(12_000)], 13_000),
+    ("__CUDACC_VER_MAJOR__", [None, None, Some(12)], 13),
+    ("__cplusplus", [None, None, Some(201_703)], 201_703),
+    ("__OPENCL_VERSION__", [None, Some(200), None], 300),
+    ("__OPENCL_C_VERSION__", [None, Some(200), None], 300),
     (
         "__STDC_VERSION__",
-        [Some(AtLeast(201_112)), Some(AtLeast(199_901)), None],
+        [Some(201_112), Some(199_901), None],
+        201_710,
     ),
 ];
+
+/// The version that a whole file is read with, where every version above the least is possible.
+pub(super) fn chosen_version(name: &str) -> Option<(&'static str, i64)> {
+    let (name, _, chosen) = VERSIONS.iter().find(|row| row.0 == name)?;
+    Some((name, *chosen))
+}
 
 /// The number that every compiler of the language defines a name as. The outer `None`: unknown; the
 /// inner `None`: compilers do not define it.
 pub(super) fn predefined(name: &str, dialect: Dialect) -> Option<Option<Number>> {
-    PREDEFINED
-        .iter()
-        .find(|p| p.0 == name)
-        .map(|p| p.1[column(dialect)].clone())
+    if name == "__CUDACC__" {
+        return Some((dialect == Dialect::Cuda).then_some(Is(1)));
+    }
+    let (name, least, _) = VERSIONS.iter().find(|row| row.0 == name)?;
+    Some(least[column(dialect)].map(|n| AtLeast(n, name)))
 }
 
 /// Evaluates the words of a condition; `named` gives the numbers of names.
@@ -140,8 +152,8 @@ fn number(word: &str) -> Result<i64, String> {
 pub(super) fn truth(number: &Number) -> Result<bool, String> {
     match number {
         Is(n) => Ok(*n != 0),
-        AtLeast(n) if *n > 0 => Ok(true),
-        AtLeast(_) => Err("it".into()),
+        AtLeast(n, _) if *n > 0 => Ok(true),
+        AtLeast(_, name) => Err((*name).into()),
         Unknown(name) => Err(name.clone()),
     }
 }
@@ -159,8 +171,8 @@ fn apply(op: &str, a: Number, b: Number) -> Result<Number, String> {
     }
     let decided = match (&a, &b) {
         (Is(a), Is(b)) => Some(calculated(op, *a, *b)?),
-        (AtLeast(n), Is(c)) => at_least(op, *n, *c),
-        (Is(c), AtLeast(n)) => {
+        (AtLeast(n, _), Is(c)) => at_least(op, *n, *c),
+        (Is(c), AtLeast(n, _)) => {
             let mirrored = match op {
                 "<" => ">",
                 "<=" => ">=",
@@ -175,7 +187,8 @@ fn apply(op: &str, a: Number, b: Number) -> Result<Number, String> {
     Ok(match (decided, a, b) {
         (Some(n), ..) => Is(n),
         (None, Unknown(name), _) | (None, _, Unknown(name)) => Unknown(name),
-        (None, ..) => Unknown("the version of the compiler".into()),
+        (None, AtLeast(_, name), _) | (None, _, AtLeast(_, name)) => Unknown(name.into()),
+        (None, Is(_), Is(_)) => unreachable!("two numbers have a result"),
     })
 }
 

@@ -15,7 +15,7 @@ use super::image_words;
 use super::lex::Tok;
 use super::packs;
 use super::parse::{Failed, Parsed, Parser};
-use super::refused::{self, names_type};
+use super::refused::{self, is_own_name, names_type};
 use super::types::BYTE;
 use super::words::{column, is_keyword, type_named};
 use program::{Format, Space, Ty};
@@ -161,7 +161,11 @@ impl Parser<'_, '_> {
             self.tokens.peek_at(n + 1),
             Tok::Name | Tok::Punct("*" | "&" | "&&" | ">" | ")" | "(" | "[" | "{" | ",")
         );
-        behind && !self.variables.contains(word) && names_type(word, self.language.dialect)
+        let calls = self.tokens.peek_at(n + 1) == Tok::Punct("(");
+        behind
+            && !self.variables.contains(word)
+            && !(calls && is_own_name(word, self.language.dialect))
+            && names_type(word, self.language.dialect)
     }
 
     /// Whether a type in parentheses begins `n` tokens ahead, after the opening parenthesis.

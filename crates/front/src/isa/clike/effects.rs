@@ -1,8 +1,9 @@
 //! Finds the side effects of an expression, and checks the order in which the languages evaluate
 //! its parts.
 //!
-//! Fencepost evaluates operands from left to right, or as the language requires. It refuses an
-//! expression if the language leaves the order open and the order could be noticed.
+//! Fencepost evaluates operands from left to right, or as the language requires. If the language
+//! leaves the order open and the order could be noticed, each execution chooses one order
+//! (`either_order`), or Fencepost refuses the expression.
 //!
 //! Two plain reads may be operands of one expression, a plain read and an atomic operation may not.
 //! Fencepost orders plain reads, but this makes no difference to the models of these languages.
@@ -54,6 +55,21 @@ impl Effects {
     /// Whether it has an effect that must not occur if the expression is not evaluated.
     pub(super) fn any(&self) -> bool {
         self.plain || self.acts || !self.writes.is_empty()
+    }
+
+    /// Whether it has another effect than to read memory plainly and to change variables.
+    pub(super) fn acts(&self) -> bool {
+        self.acts
+    }
+
+    /// Whether it changes a variable.
+    pub(super) fn writes_variables(&self) -> bool {
+        !self.writes.is_empty()
+    }
+
+    /// Whether other code may notice the order of two expressions in memory.
+    pub(super) fn acts_beside(&self, other: &Effects) -> bool {
+        (self.acts && (other.acts || other.plain)) || (self.plain && other.acts)
     }
 
     /// Whether these effects change the value of an expression.
@@ -552,7 +568,7 @@ impl Lowering<'_, '_> {
         if let Some(reg) = changed {
             let name = self.register_name(*reg);
             self.undefined_order(&name, range);
-        } else if self.env.strict && ((a.acts && (b.acts || b.plain)) || (a.plain && b.acts)) {
+        } else if self.env.strict && a.acts_beside(b) {
             self.open_order(range);
         }
     }

@@ -429,6 +429,9 @@ impl Lowering<'_, '_> {
     ) -> (Value, Value) {
         let (of_a, of_b) = (self.effects(a), self.effects(b));
         if !in_order {
+            if let Some(both) = self.in_either_order(a, b) {
+                return both;
+            }
             self.unsequenced(&of_a, &of_b, range);
         }
         let mut left = self.scalar(a);
@@ -459,6 +462,10 @@ impl Lowering<'_, '_> {
         b: Value,
         range: &Range<usize>,
     ) -> Value {
+        // The operand of an error brings no further error.
+        if self.is_nothing(&a) || self.is_nothing(&b) {
+            return self.nothing();
+        }
         let fixed = a.fixed && b.fixed;
         match (op, a.target().cloned(), b.target().cloned()) {
             (BinOp::Add, Some(_), None) => return self.moved(a, b, false, range),
@@ -715,6 +722,10 @@ impl Lowering<'_, '_> {
                 } else if elsewhere {
                     d.help(format!(
                         "`{name}` is a location; add it to the parameters of this thread"
+                    ))
+                } else if is_macro_like(name) {
+                    d.help(format!(
+                        "if the command of the build defines it, give it: `--define {name}=16`"
                     ))
                 } else {
                     d.did_you_mean(name, known.iter().map(String::as_str))
@@ -1100,7 +1111,11 @@ impl Lowering<'_, '_> {
             || GROUPS_OF_LAUNCH.contains(&super::words::group_word(name))
             || matches!(
                 name,
-                "std::move" | "cuda::std::move" | "cuda::aligned_size_t"
+                "std::move"
+                    | "cuda::std::move"
+                    | "cuda::aligned_size_t"
+                    | "meta_group_rank"
+                    | "meta_group_size"
             )
     }
 
@@ -1130,6 +1145,14 @@ impl Lowering<'_, '_> {
             }
         }
     }
+}
+
+/// Whether a name is spelled like a macro: `BLOCK_SIZE`.
+fn is_macro_like(name: &str) -> bool {
+    name.len() > 1
+        && name
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// The functions from a generic pointer to one into a space.

@@ -7,6 +7,7 @@ use super::groups::is_reduction;
 use super::lex::{CHARACTER, Tok};
 use super::parse::{Failed, Parser};
 use super::ptx_forms::is_typed;
+use super::refused::is_own_name;
 use super::signs::{self, ASSIGNMENTS, Operator};
 use super::words::{bare, type_named};
 use diag::MAX_NESTING;
@@ -297,7 +298,9 @@ impl Parser<'_, '_> {
                 }
                 let cast =
                     self.tokens.peek() == Tok::Punct("<") && self.str(&range).ends_with("_cast");
-                if cast || self.tokens.peek() == Tok::Punct("(") {
+                let called = self.tokens.peek() == Tok::Punct("(");
+                let own = is_own_name(self.str(&range), self.language.dialect);
+                if cast || (called && !own) {
                     self.refused_word(&range)?;
                 }
                 if !self.eat("(") {

@@ -9,6 +9,7 @@
 
 use std::collections::HashSet;
 
+use super::preprocess::is_of_language;
 use diag::{MappedText, SourceFile};
 
 /// Headers inside of each other.
@@ -25,19 +26,21 @@ pub fn with_headers(file: &SourceFile) -> MappedText {
     out
 }
 
-/// The names in `#include "name"` of a text, in order.
+/// The names in `#include "name"` and `#include <name>` of a text, in order.
 pub fn included(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(name_of)
 }
 
-/// The name in a line `#include "name"`.
+/// The name in a line `#include "name"` or `#include <name>`.
 fn name_of(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix('#')?.trim_start();
-    let rest = rest
-        .strip_prefix("include")?
-        .trim_start()
-        .strip_prefix('"')?;
-    rest.split_once('"').map(|(name, _)| name)
+    let rest = rest.strip_prefix("include")?.trim_start();
+    let (rest, end) = match rest.strip_prefix('"') {
+        Some(rest) => (rest, '"'),
+        None => (rest.strip_prefix('<')?, '>'),
+    };
+    let name = rest.split_once(end)?.0;
+    (end == '"' || !is_of_language(name)).then_some(name)
 }
 
 /// Appends the part of the file that begins at `start`.

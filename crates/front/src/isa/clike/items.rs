@@ -358,6 +358,12 @@ impl<'a> Splitter<'a> {
     fn declared(&self, words: &Range<usize>, body: Option<usize>) -> Vec<String> {
         let is_enum = words.clone().take(3).any(|i| self.word(i) == "enum");
         let tag = |i: usize| ["struct", "class", "union", "enum"].contains(&self.word(i));
+        // `template int f<float>(float *p);` names an instance, and declares no `p`.
+        if self.word(words.start) == "template" && self.word(words.start + 1) != "<" {
+            let named = |&i: &usize| self.is_name(i) && ["<", "(", ";"].contains(&self.word(i + 1));
+            let name = (words.start + 1..words.end).find(named);
+            return name.map(|i| self.word(i).to_owned()).into_iter().collect();
+        }
         let mut names = Vec::new();
         // The parameters of a template are names of its own.
         let mut at = self.behind_template(words.start);

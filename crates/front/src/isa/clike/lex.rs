@@ -92,6 +92,12 @@ impl<'a> Lexer<'a, '_> {
         let line = rest.find('\n').unwrap_or(rest.len());
         if c.is_whitespace() {
             self.take(c.len_utf8());
+        } else if let Some(len) = ["\\\n", "\\\r\n"]
+            .iter()
+            .find_map(|splice| rest.starts_with(splice).then_some(splice.len()))
+        {
+            // C11, 5.1.1.2: a backslash joins a line with the next one.
+            self.take(len);
         } else if rest.starts_with("//") {
             self.take(line);
         } else if let Some(body) = rest.strip_prefix("/*") {

@@ -164,14 +164,20 @@ const CONSTANTS: &[(&str, f64, Format)] = &[
     ("M_PI", std::f64::consts::PI, Format::DOUBLE),
 ];
 
+/// The number and format of the constant of that name.
+pub(super) fn number_named(name: &str) -> Option<(f64, Format)> {
+    let (_, number, format) = CONSTANTS.iter().find(|row| row.0 == name)?;
+    Some((*number, *format))
+}
+
 /// The constant of that name.
 pub(super) fn constant(name: &str) -> Option<Value> {
-    let (_, value, format) = CONSTANTS.iter().find(|row| row.0 == name)?;
+    let (number, format) = number_named(name)?;
     let bits = match format.bits {
-        32 => i64::from((*value as f32).to_bits()),
-        _ => value.to_bits() as i64,
+        32 => i64::from((number as f32).to_bits()),
+        _ => number.to_bits() as i64,
     };
-    Some(Value::literal(bits, Type::Float(*format)))
+    Some(Value::literal(bits, Type::Float(format)))
 }
 
 /// A member of `std::numeric_limits<T>` (ISO C++, numeric.limits).

@@ -60,6 +60,7 @@ mod decl;
 mod declare;
 mod dynamic_memory;
 mod effects;
+mod either_order;
 mod eval;
 mod expr;
 mod floats;
@@ -141,6 +142,8 @@ pub struct ClikeCode {
     instances: templates::Instances,
     /// It is a kernel of a source file: no condition names its variables.
     of_file: bool,
+    /// What the reading of its directives took for granted.
+    assumed: Vec<String>,
     broken: bool,
 }
 
@@ -252,6 +255,7 @@ impl ClikeCode {
             stmts,
             instances,
             of_file: false,
+            assumed: Vec::new(),
             broken: sink.errors() > errors,
         }
     }
@@ -283,6 +287,9 @@ impl ClikeCode {
     /// Lowers the code, and adds the memory that it declares to `symbols`. The result has a meaning
     /// only if `sink` has no errors.
     pub fn lower(&self, env: &Env, symbols: &mut Symbols, sink: &mut Sink) -> Lowered {
+        for assumption in &self.assumed {
+            symbols.assume(assumption.clone());
+        }
         lower::lower(self, env, symbols, sink)
     }
 }

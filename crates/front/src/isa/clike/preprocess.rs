@@ -14,7 +14,7 @@
 //! - CUDA C++ Programming Guide, *#pragma unroll*; OpenCL C, *Attributes* and *#pragma OPENCL
 //!   EXTENSION*.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use super::conditional::{self, Number};
@@ -197,6 +197,13 @@ pub(super) struct Preprocessed {
     pub(super) text: MappedText,
     /// Headers that were not read, with their places.
     pub(super) missing: Vec<(String, Span)>,
+    /// What the reading took for granted.
+    pub(super) assumed: Vec<String>,
+}
+
+/// Whether a header is one of the languages and their libraries.
+pub(super) fn is_of_language(header: &str) -> bool {
+    HEADERS.iter().any(|known| header.starts_with(known))
 }
 
 /// Removes directives and expands macros.
@@ -340,7 +347,12 @@ fn preprocessed(
             true => lambda_arguments::written_out(text),
             false => text,
         };
-        return Preprocessed { text, missing };
+        let assumed = Vec::new();
+        return Preprocessed {
+            text,
+            missing,
+            assumed,
+        };
     }
     let words = words(source);
     let mut p = Preprocessor {
@@ -356,8 +368,13 @@ fn preprocessed(
         out: MappedText::new(),
         whole_file,
         missing: Vec::new(),
+        versions: BTreeMap::new(),
     };
     p.run();
+    let assumed = p.versions.iter().map(|(name, version)| {
+        format!("`{name}` is {version} (`--define {name}=…` sets another version)")
+    });
+    let assumed = assumed.collect();
     let text = packs::written_out(with_classes(p.out, dialect));
     Preprocessed {
         text: match whole_file && dialect == Dialect::Cuda {
@@ -365,6 +382,7 @@ fn preprocessed(
             false => text,
         },
         missing: p.missing,
+        assumed,
     }
 }
 
@@ -403,6 +421,8 @@ struct Preprocessor<'a, 's> {
     /// Whether the text is a whole source file.
     whole_file: bool,
     missing: Vec<(String, Span)>,
+    /// The versions of the compiler that the file is read with, where branches depend on them.
+    versions: BTreeMap<&'static str, i64>,
 }
 
 impl<'a> Preprocessor<'a, '_> {
@@ -501,7 +521,7 @@ impl<'a> Preprocessor<'a, '_> {
             ("", _) => None,
             ("include", header) => {
                 let name = header.trim_matches(['<', '>', '"']);
-                let known = HEADERS.iter().any(|h| name.starts_with(h));
+                let known = is_of_language(name);
                 if self.whole_file && !known && header.starts_with('"') {
                     let span = self.text.span(start..end);
                     self.missing.push((name.to_owned(), span));
@@ -609,7 +629,7 @@ impl<'a> Preprocessor<'a, '_> {
     fn condition(&mut self, word: &str, line: &[Range<usize>], end: usize) -> bool {
         let words: Vec<String> = line[2..].iter().map(|r| self.str(r).to_string()).collect();
         let number = match (word, words.as_slice()) {
-            ("if", _) => self.number(&words),
+            ("if", _) => self.number_of_file(&words),
             (_, [name]) if is_name(name) => {
                 // `#ifndef N`, `#define N 4`: a default, used unless the code defines the name.
                 let next: Vec<&str> = self.words[self.at + line.len()..]
@@ -678,6 +698,23 @@ impl<'a> Preprocessor<'a, '_> {
         }
     }
 
+    /// The value of a condition. In a whole file, it chooses the versions that the value depends on.
+    fn number_of_file(&mut self, words: &[String]) -> Result<Number, String> {
+        loop {
+            let number = self.number(words)?;
+            let open = match conditional::truth(&number) {
+                Err(name) if self.whole_file => conditional::chosen_version(&name),
+                _ => None,
+            };
+            match open {
+                Some((name, version)) if !self.versions.contains_key(name) => {
+                    self.versions.insert(name, version);
+                }
+                _ => return Ok(number),
+            }
+        }
+    }
+
     /// The value of a condition.
     fn number(&self, words: &[String]) -> Result<Number, String> {
         // `defined` takes names before their expansion. Its placeholder is no name that code can
@@ -723,7 +760,10 @@ impl<'a> Preprocessor<'a, '_> {
             Some(n) => asked[n].clone(),
             None if name == "true" => Number::Is(1),
             None if name == "false" || self.gone.contains(name) => Number::Is(0),
-            None => match conditional::predefined(name, self.dialect) {
+            None => match self.versions.get(name).map_or_else(
+                || conditional::predefined(name, self.dialect),
+                |version| Some(Some(Number::Is(*version))),
+            ) {
                 Some(defined) => defined.unwrap_or(Number::Is(0)),
                 None if self.whole_file => Number::Is(0),
                 None => Number::Unknown(name.to_string()),

@@ -318,6 +318,13 @@ impl Refused {
     }
 }
 
+/// Whether a file may use a word of another language as a name of its own: `local(0)` in CUDA C++.
+pub(super) fn is_own_name(word: &str, dialect: Dialect) -> bool {
+    let other =
+        |row: &&(&[&str], [bool; 3], &str, &str)| row.0.contains(&word) && !row.1[column(dialect)];
+    dialect == Dialect::Cuda && !word.starts_with('_') && WORDS.iter().any(|row| other(&row))
+}
+
 /// The reason for refusing a word in a language; `None`: the word is allowed, or no language has
 /// it.
 pub(super) fn word(word: &str, dialect: Dialect) -> Option<Refused> {

@@ -29,6 +29,8 @@ pub struct SourceUnit {
     language: &'static Language,
     /// Headers that the file includes and that were not read, with their places.
     pub missing: Vec<(String, Span)>,
+    /// What the reading of the directives took for granted.
+    assumed: Vec<String>,
 }
 
 /// A kernel: its name, its parameters, and hints at its launch.
@@ -229,13 +231,18 @@ fn written_instances(text: &MappedText, name: &str) -> Vec<String> {
 impl SourceUnit {
     /// Reads a file; errors in its directives go to `sink`.
     pub fn read(text: MappedText, language: &'static Language, sink: &mut Sink) -> SourceUnit {
-        let Preprocessed { text, missing } = preprocess_file(text, language.dialect, sink);
+        let Preprocessed {
+            text,
+            missing,
+            assumed,
+        } = preprocess_file(text, language.dialect, sink);
         let items = items(&text, language);
         SourceUnit {
             text,
             items,
             language,
             missing,
+            assumed,
         }
     }
 
@@ -298,6 +305,7 @@ impl SourceUnit {
             text,
             stmts,
             instances,
+            assumed: self.assumed.clone(),
             of_file: true,
             broken: sink.errors() > errors,
         }

@@ -308,6 +308,7 @@ pub(super) fn enumerator(name: &str) -> Cow<'_, str> {
 
 /// Types of thread groups, without their namespace.
 pub(super) const GROUP_TYPES: &[&str] = &[
+    "thread_group",
     "thread_block",
     "grid_group",
     "cluster_group",

@@ -319,7 +319,16 @@ fn bound_programs(
             Ok(())
         });
         if let Err(wrong) = made {
-            others.extend(wrong);
+            let help = match kernels {
+                SourceKernels::C(source, _) => where_headers_are_missing(source),
+                SourceKernels::Ptx(_) => None,
+            };
+            let advised = wrong.into_iter().enumerate().map(|(n, d)| match &help {
+                Some(help) if n == 0 && d.help.is_some() => d.note(help.clone()),
+                Some(help) if n == 0 => d.help(help.clone()),
+                _ => d,
+            });
+            others.extend(advised);
             return true;
         }
     }
@@ -667,21 +676,25 @@ impl SourceKernels {
 
 /// Says of errors that headers were not read, as the names may be theirs.
 fn missing_headers(source: &SourceUnit, kept: usize, sink: &mut Sink) {
-    fn outside(name: &str) -> bool {
-        name.starts_with('/') || name.split('/').any(|part| part == "..")
+    if let Some(text) = where_headers_are_missing(source) {
+        sink.advise_also(kept, &text);
     }
-    let told = |(name, _): &(String, Span)| match outside(name) {
-        true => format!("`{name}` is outside of the folder of this file, and is not read"),
+}
+
+/// What to do about headers that were not read, if there are any.
+fn where_headers_are_missing(source: &SourceUnit) -> Option<String> {
+    let told = |(name, _): &(String, Span)| match name.starts_with('/') || name.contains("..") {
+        true => format!("`{name}` is outside of the folder of this project, and is not read"),
         false => format!("`{name}` is not beside this file"),
     };
     let all: Vec<String> = source.missing.iter().map(told).collect();
-    if !all.is_empty() {
-        let text = format!(
-            "{}: the name may be from there; write its declaration into this file",
+    (!all.is_empty()).then(|| {
+        format!(
+            "{}: the name may be from there; name its folder with `-I`, or write its declaration \
+            into this file",
             all.join(", ")
-        );
-        sink.advise(kept, &text);
-    }
+        )
+    })
 }
 
 fn no_kernel(kind: SourceKind, sink: &Sink) -> Diagnostic {

@@ -21,6 +21,7 @@ mod ptx;
 mod whole;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
@@ -46,6 +47,8 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// Values of constants, by name.
     pub constants: BTreeMap<String, i64>,
+    /// Folders of headers, in the order of the search; the caller searches them.
+    pub include: Vec<PathBuf>,
     /// The headers of the file: the word behind `#include`, the name, and the text of each. The
     /// caller reads them.
     pub headers: Vec<(String, String, String)>,

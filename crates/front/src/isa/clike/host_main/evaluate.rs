@@ -8,6 +8,8 @@ use super::opencl::CL_CONSTANTS;
 use super::parser::Read;
 use super::tree::{HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostType};
 use super::values::{ElementType, HostLambda, HostPlace, HostValue, Pointer, StreamValue};
+use crate::isa::clike::math::number_named;
+use crate::isa::clike::words::LIMITS;
 use program::{Dialect, Ty};
 
 /// Names of numbers in the headers of the runtime and of C.
@@ -239,6 +241,12 @@ impl Machine<'_> {
             };
             return Ok(HostValue::Int(from + distance, Ty::S32));
         }
+        if let Some((_, n, ty)) = LIMITS.iter().find(|limit| limit.0 == bare) {
+            return Ok(HostValue::Int(*n, *ty));
+        }
+        if let Some((n, format)) = number_named(bare) {
+            return Ok(HostValue::Float(n, format.bits));
+        }
         let is_known =
             self.code.kernels.iter().any(|k| k == name) || self.code.function(name).is_some();
         Ok(match bare {
@@ -249,6 +257,7 @@ impl Machine<'_> {
             "__FILE__" | "__func__" | "__FUNCTION__" | "cout" | "cerr" | "endl" | "stderr"
             | "stdout" => HostValue::Text(name.to_owned()),
             _ if is_known => HostValue::Function(name.to_owned()),
+
             _ if self.code.is_of_device(name) => {
                 return self.wrong(
                     range,

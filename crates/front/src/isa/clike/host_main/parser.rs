@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::tree::{
-    HostBase, HostDeclared, HostExpr, HostFunction, HostRecord, HostStmt, HostStmtKind, HostType,
+    HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostRecord, HostStmt,
+    HostStmtKind, HostType,
 };
 use crate::isa::clike::classes::{class_name, class_named};
 use crate::isa::clike::lex::{Tok, tokens};
@@ -423,6 +424,7 @@ impl<'a> HostParser<'a> {
                 self.expect(";")?;
                 HostStmtKind::Return(value)
             }
+            (_, "enum") if self.begins_enumeration() => self.local_enumeration()?,
             (_, "using" | "static_assert" | "typedef") => {
                 while !self.eat(";") {
                     if self.peek() == Tok::End {
@@ -438,6 +440,41 @@ impl<'a> HostParser<'a> {
                 kind
             }
         })
+    }
+
+    /// Whether `enum {` or `enum E {` begins here.
+    fn begins_enumeration(&self) -> bool {
+        self.sign(1) == "{" || self.sign(2) == "{"
+    }
+
+    /// `enum { A, B = 2 };` in a function: a constant for each enumerator.
+    fn local_enumeration(&mut self) -> Read<HostStmtKind> {
+        let range = self.token(0).range.clone();
+        let (_, all) = self.enumeration()?;
+        self.expect(";")?;
+        let made = |kind| HostExpr {
+            kind,
+            range: range.clone(),
+        };
+        let constant = |(name, (from, distance)): Enumerator| {
+            let distance = made(HostExprKind::Int(distance, Ty::S32));
+            HostDeclared {
+                name,
+                range: range.clone(),
+                of: HostType::plain(HostBase::Int(Ty::S32)),
+                arrays: Vec::new(),
+                value: Some(match from {
+                    Some(from) => made(HostExprKind::Binary(
+                        "+",
+                        Box::new(from),
+                        Box::new(distance),
+                    )),
+                    None => distance,
+                }),
+            }
+        };
+        let named = all.into_iter().filter(|(name, _)| !name.contains("::"));
+        Ok(HostStmtKind::Declare(named.map(constant).collect()))
     }
 
     fn try_block(&mut self) -> Read<HostStmtKind> {
