@@ -407,3 +407,28 @@ fn elements_of_unrolled_loops_are_independent() {
         assert_eq!(of(&all, "reachability").0, word, "{ask}: {code}: {all:?}");
     }
 }
+
+/// A changed program is decided by what bounds suspect; a suspect that the answer would depend on is
+/// looked at, and spoils no repair unless it is one.
+#[test]
+fn a_repair_may_rest_on_reads_that_are_only_suspected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = |first: &str| {
+        let test = format!(
+            "name = \"t\"\ncondition = 'P1:r0 == 1 /\\ P1:r1 == 0'\nmemory = {{ x = {first}, f = 0 }}\n\
+             [[thread]]\ncta = 0\ncode = \"st.weak x, 1; st.relaxed.gpu f, 1\"\n\
+             [[thread]]\ncta = 1\ncode = \"ld.acquire.gpu r0, f; bne r0, 1, END; ld.weak r1, x; END:\"\n"
+        );
+        fs::write(folder.path().join("t.toml"), test).expect("writable");
+        fencepost(folder.path(), &["ask", "t.toml", "--model", "ptx"]).out
+    };
+    for first in ["0", "\"unknown\""] {
+        let said = asked(first);
+        assert!(
+            said.contains("forbidden with\n    `.release` in place of `.relaxed`"),
+            "{said}"
+        );
+        let names = said.contains("can read `x` before any write to it");
+        assert_eq!(names, first != "0", "{said}");
+    }
+}

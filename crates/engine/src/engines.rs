@@ -10,9 +10,9 @@ use std::rc::Rc;
 use super::Engine;
 use super::enumerate::{Enumerate, Patience};
 use super::execution::Execution;
-use super::facts::Facts;
 use super::facts::bounds::TaskBounds;
-use super::initial;
+use super::facts::{Facts, UnwrittenReads};
+use super::initial::{self, Suspects};
 use super::query::{Deadline, FinalState, Query, QueryResult};
 use super::replay::{self, Replay};
 use super::symbolic::{Backend, CircuitEstimate, Symbolic};
@@ -78,6 +78,8 @@ pub struct TaskEngines<'a> {
     /// One circuit for each entry of `starts`.
     symbolic: Vec<Symbolic<'a>>,
     size: WorkSize,
+    /// The reads that may observe memory before any write to it, if that is not worked out yet.
+    suspects: Option<Suspects>,
     /// Executions of this task and of those that share its events. The flag says whether to try
     /// them first, when no report shows the execution.
     seen: (Rc<RefCell<Vec<Execution>>>, bool),
@@ -121,22 +123,57 @@ impl<'a> TaskEngines<'a> {
     /// # Errors
     /// Why this could not be worked out.
     pub fn settled(mut facts: Facts<'a>, deadline: Deadline) -> Result<Self, Reason> {
-        let ask = |facts: Facts<'_>, query: &Query<'_>| match TaskEngines::new(facts)
-            .ask(Engine::Auto, query, deadline)
-            .0
-        {
-            Reply::Yes(found) => Ok(Some(found.0)),
-            Reply::No => Ok(None),
-            Reply::Unknown(reason) => Err(reason),
-            Reply::Defect(law) => Err(Reason::Engine(law)),
+        let Some((suspects, bounds)) = Suspects::of(&facts, deadline.0)? else {
+            return Ok(TaskEngines::new(facts));
         };
-        let (unwritten, bounds) = initial::unwritten(&facts, deadline.0, &ask)?;
-        facts.unwritten = unwritten;
-        let starts = bounds.into_iter().map(Rc::new).collect();
+        facts.unwritten = confirmed(&facts, &suspects, deadline)?;
         Ok(TaskEngines {
-            starts,
+            starts: vec![Rc::new(bounds)],
             ..TaskEngines::new(facts)
         })
+    }
+
+    /// A task that works out which of its values depend on memory before any write to it only once
+    /// an answer may depend on that. Until then its facts name all reads that may see such memory.
+    ///
+    /// # Errors
+    /// There is no time left.
+    pub fn suspecting(mut facts: Facts<'a>, deadline: Deadline) -> Result<Self, Reason> {
+        let Some((suspects, bounds)) = Suspects::of(&facts, deadline.0)? else {
+            return Ok(TaskEngines::new(facts));
+        };
+        facts.unwritten = suspects.all(&facts);
+        Ok(TaskEngines {
+            starts: vec![Rc::new(bounds)],
+            suspects: Some(suspects),
+            ..TaskEngines::new(facts)
+        })
+    }
+
+    /// Why the answer "no execution" depends on memory before any write to it, if it does. Suspects
+    /// are confirmed only if it depends on one of them.
+    fn first_value(
+        &mut self,
+        query: &Query<'_>,
+        lists: bool,
+        deadline: Deadline,
+    ) -> Option<Reason> {
+        let props = || query.props.iter().map(|p| p.0);
+        let suspected = self.facts.first_value(props(), lists)?;
+        let Some(suspects) = &self.suspects else {
+            return Some(suspected);
+        };
+        let mut facts = (*self.facts).clone();
+        facts.unwritten = UnwrittenReads::default();
+        match confirmed(&facts, suspects, deadline) {
+            Ok(unwritten) => {
+                facts.unwritten = unwritten;
+                self.facts = Rc::new(facts);
+                self.suspects = None;
+                self.facts.first_value(props(), lists)
+            }
+            Err(reason) => Some(reason),
+        }
     }
 
     /// The same task under other settings, for questions about existence that do not show the
@@ -156,6 +193,7 @@ impl<'a> TaskEngines<'a> {
             starts: Vec::new(),
             symbolic: Vec::new(),
             size,
+            suspects: None,
             seen,
             facts,
         }
@@ -184,9 +222,7 @@ impl<'a> TaskEngines<'a> {
     ) -> (Reply, &'static str) {
         let (said, who) = self.put_to(engine, query, deadline);
         let depends_on = match said {
-            Reply::No => self
-                .facts
-                .first_value(query.props.iter().map(|p| p.0), false),
+            Reply::No => self.first_value(query, false, deadline),
             _ => None,
         };
         (depends_on.map_or(said, Reply::Unknown), who)
@@ -329,12 +365,9 @@ impl<'a> TaskEngines<'a> {
         query: &Query<'_>,
         deadline: Deadline,
     ) -> (Vec<FinalState>, Option<Halt>, &'static str) {
-        let props = || query.props.iter().map(|p| p.0);
-        if let Some(reason) = self
-            .facts
-            .unknown(props(), true)
-            .or_else(|| self.facts.first_value(props(), true))
-        {
+        let props = query.props.iter().map(|p| p.0);
+        let unknown = self.facts.unknown(props, true);
+        if let Some(reason) = unknown.or_else(|| self.first_value(query, true, deadline)) {
             return (Vec::new(), Some(Halt::Undecided(reason)), engine.name());
         }
         let ((states, reason), who) = match engine {
@@ -533,6 +566,24 @@ impl Gap for States {
     fn gap(&self) -> Option<&Reason> {
         self.1.as_ref()
     }
+}
+
+/// The suspects that can observe memory before any write to it.
+fn confirmed(
+    facts: &Facts<'_>,
+    suspects: &Suspects,
+    deadline: Deadline,
+) -> Result<UnwrittenReads, Reason> {
+    let ask = |facts: Facts<'_>, query: &Query<'_>| match TaskEngines::new(facts)
+        .ask(Engine::Auto, query, deadline)
+        .0
+    {
+        Reply::Yes(found) => Ok(Some(found.0)),
+        Reply::No => Ok(None),
+        Reply::Unknown(reason) => Err(reason),
+        Reply::Defect(law) => Err(Reason::Engine(law)),
+    };
+    initial::unwritten(facts, suspects, &ask)
 }
 
 /// The solver for an engine that answers alone; `None` if it needs no circuit.

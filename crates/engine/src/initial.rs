@@ -26,7 +26,7 @@ use crate::skeleton::base::Base;
 use crate::skeleton::signature::{self, of_the_checker};
 use crate::skeleton::{Cond, Skeleton};
 use cat::model::ir::{Axiom, Kind, Model, ModelNode, NodeId, NodeOp, Test, TestEffect};
-use cat::rel::EventSet;
+use cat::rel::{EventSet, Rel};
 use program::memory::{Cell, CellId};
 use program::unknown::{Site, Unknowns};
 use verdict::Reason;
@@ -48,44 +48,109 @@ pub(crate) fn is_ours(model: &Model, flag: usize) -> bool {
     model.flags[flag].name == FLAG && model.flags[flag].effect == TestEffect::Hazard
 }
 
-/// Finds the reads that can observe memory before any write to it, and the memory that can keep its
-/// initial value to the end. Also returns the bounds of the task, if it computed them.
+/// What may observe memory before any write to it, as far as bounds tell.
+pub(crate) struct Suspects {
+    /// The initial writes of memory that may hold any value.
+    initial: EventSet,
+    /// Reads, each with the initial writes that it may read from.
+    reads: BTreeMap<usize, Vec<usize>>,
+    /// Writes and reads of one place where the read never reads from the write.
+    never: Rel,
+}
+
+impl Suspects {
+    /// Finds the suspects of a task. `None` if its memory begins with known values. Also returns the
+    /// bounds of the task.
+    ///
+    /// # Errors
+    /// There is no time left.
+    pub(crate) fn of(
+        facts: &Facts<'_>,
+        deadline: Option<Instant>,
+    ) -> Result<Option<(Suspects, TaskBounds)>, Reason> {
+        if !has_unknown(&facts.sk.memory) {
+            return Ok(None);
+        }
+        let sk = &facts.sk;
+        let initial = EventSet::from_fn(sk.len(), |e| {
+            let e = e.index();
+            sk.events[e].thread.is_none()
+                && facts
+                    .surely_at(e)
+                    .is_some_and(|c| first_cell(sk, c).unknown)
+        });
+        let all = vec![true; facts.task.model.axioms.len()];
+        let bounds = TaskBounds::new(facts, &all, deadline).ok_or(Reason::Time)?;
+        let never = bounds.never_read(facts);
+        let mut reads: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let of_threads =
+            (0..sk.len()).filter(|&e| sk.events[e].is_read() && sk.events[e].thread.is_some());
+        for read in of_threads {
+            let sources: Vec<usize> = initial
+                .iter()
+                .filter(|w| facts.domains.may_overlap(sk, read, *w) && !never.has(*w, read))
+                .collect();
+            if !sources.is_empty() {
+                reads.insert(read, sources);
+            }
+        }
+        let suspects = Suspects {
+            initial,
+            reads,
+            never,
+        };
+        Ok(Some((suspects, bounds)))
+    }
+
+    /// All suspects, as if each were confirmed: no less than [`unwritten`] finds. So an answer that
+    /// depends on none of them depends on no unwritten memory.
+    pub(crate) fn all(&self, facts: &Facts<'_>) -> UnwrittenReads {
+        let mut found = UnwrittenReads {
+            never: Some(self.never.clone()),
+            ..UnwrittenReads::default()
+        };
+        for (&read, sources) in &self.reads {
+            found
+                .reads
+                .extend(site(&facts.sk, read).map(|site| (site, name_of(facts, sources[0]))));
+        }
+        let observed = facts.observed_cells.iter();
+        found.ends = observed
+            .copied()
+            .filter(|cell| facts.sk.memory.cell(*cell).unknown)
+            .collect();
+        found.work_out(facts);
+        found
+    }
+}
+
+impl UnwrittenReads {
+    /// Finds the values that depend on these reads.
+    fn work_out(&mut self, facts: &Facts<'_>) {
+        let sites = self.reads.keys().copied().collect();
+        self.unknowns = Unknowns::with_unwritten(&facts.task.test.program, sites);
+    }
+}
+
+/// Finds the suspects that can observe memory before any write to it, and the memory that can keep
+/// its initial value to the end.
 ///
 /// # Errors
 /// Why this could not be worked out.
 pub(crate) fn unwritten(
     facts: &Facts<'_>,
-    deadline: Option<Instant>,
+    suspects: &Suspects,
     ask: &Ask<'_>,
-) -> Result<(UnwrittenReads, Option<TaskBounds>), Reason> {
-    let mut found = UnwrittenReads::default();
-    if !has_unknown(&facts.sk.memory) {
-        return Ok((found, None));
-    }
+) -> Result<UnwrittenReads, Reason> {
     let sk = &facts.sk;
-    let initial = EventSet::from_fn(sk.len(), |e| {
-        let e = e.index();
-        sk.events[e].thread.is_none()
-            && facts
-                .surely_at(e)
-                .is_some_and(|c| first_cell(sk, c).unknown)
-    });
-    let all = vec![true; facts.task.model.axioms.len()];
-    let bounds = TaskBounds::new(facts, &all, deadline).ok_or(Reason::Time)?;
-    let never = bounds.never_read(facts);
-    let mut left: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for read in (0..sk.len()).filter(|&e| sk.events[e].is_read() && sk.events[e].thread.is_some()) {
-        let sources: Vec<usize> = initial
-            .iter()
-            .filter(|w| facts.domains.may_overlap(sk, read, *w) && !never.has(*w, read))
-            .collect();
-        if !sources.is_empty() {
-            left.insert(read, sources);
-        }
-    }
-    found.ends = at_the_end(facts, ask)?;
+    let Suspects { initial, never, .. } = suspects;
+    let mut left = suspects.reads.clone();
+    let mut found = UnwrittenReads {
+        ends: at_the_end(facts, ask)?,
+        ..UnwrittenReads::default()
+    };
     if left.is_empty() {
-        return Ok((found, Some(bounds)));
+        return Ok(found);
     }
     let model = asking(facts.task.model);
     let mut asked: Facts<'_> = facts.clone();
@@ -134,12 +199,9 @@ pub(crate) fn unwritten(
                 .extend(site(sk, read).map(|site| (site, name_of(facts, source))));
         }
     }
-    found.never = Some(never);
-    found.unknowns = Unknowns::with_unwritten(
-        &facts.task.test.program,
-        found.reads.keys().copied().collect(),
-    );
-    Ok((found, Some(bounds)))
+    found.never = Some(never.clone());
+    found.work_out(facts);
+    Ok(found)
 }
 
 /// The name of the memory of an initial write.
@@ -161,6 +223,10 @@ fn site(sk: &Skeleton, read: usize) -> Option<Site> {
 
 /// Observed memory cells that can keep their initial value to the end.
 fn at_the_end(facts: &Facts<'_>, ask: &Ask<'_>) -> Result<BTreeSet<CellId>, Reason> {
+    let mut observed = facts.observed_cells.iter();
+    if !observed.any(|&cell| facts.sk.memory.cell(cell).unknown) {
+        return Ok(BTreeSet::new());
+    }
     let mut facts = facts.clone();
     let mut open = Vec::new();
     for (&cell, writers) in facts.observed_cells.iter().zip(&facts.at_cell) {

@@ -11,7 +11,7 @@ use program::Op;
 use program::edits::Change;
 use program::litmus::{LitmusTest, Prop};
 use program::options::Setting;
-use verdict::{Need, Needs, Reason, Verdict};
+use verdict::{Answer, Need, Needs, Reason, Verdict};
 
 use crate::knobs::{self, Around, Changes, Kind, Knob, Spot, Version, WEAK};
 use crate::search::{GivenUp, Search, of_test};
@@ -41,8 +41,9 @@ fn forbids(
         let Some(judged) = session.judged(test) else {
             return Ok(false);
         };
-        match session.of(&judged, left).reachability(None, negate).verdict {
-            Verdict::Forbidden => Ok(ends(session, test, &judged, left)),
+        let mut changed = session.of(&judged, left);
+        match changed.reachability(None, negate).verdict {
+            Verdict::Forbidden => Ok(ends(session, test, &mut changed, left)),
             Verdict::Allowed => Ok(false),
             Verdict::Undecided(reason) => Err(GivenUp(reason)),
             other => Err(GivenUp(Reason::Engine(format!(
@@ -59,7 +60,7 @@ fn forbids(
 pub(crate) fn ends(
     session: &Session<'_>,
     test: &LitmusTest,
-    judged: &LitmusTest,
+    changed: &mut Session<'_>,
     left: Option<Duration>,
 ) -> bool {
     fn waits(test: &LitmusTest) -> usize {
@@ -77,16 +78,26 @@ pub(crate) fn ends(
     if waits(test) <= waits(session.written()) && lanes(test) == lanes(session.written()) {
         return true;
     }
-    let all = LitmusTest {
-        condition: Some(Prop::And(Vec::new())),
-        ..judged.clone()
+    let judged = changed.test();
+    // Without a condition, the question is of the program that is prepared already.
+    let runs = match judged.condition {
+        None => runs(changed),
+        Some(_) => {
+            let all = LitmusTest {
+                condition: Some(Prop::And(Vec::new())),
+                ..judged.clone()
+            };
+            runs(&mut session.of(&all, left))
+        }
     };
-    let mut changed = session.of(&all, left);
-    changed.reachability(None, false).verdict == Verdict::Allowed
-        && changed
-            .undefined()
-            .is_none_or(|answer| answer.verdict == Verdict::Defined)
-        && (!session.hangs(judged, left) || session.hangs(session.test(), left))
+    runs && (!session.hangs(judged, left) || session.hangs(session.test(), left))
+}
+
+/// Whether a program has an execution that ends, and is defined.
+fn runs(session: &mut Session<'_>) -> bool {
+    let is_defined = |answer: Answer| answer.verdict == Verdict::Defined;
+    session.reachability(None, false).verdict == Verdict::Allowed
+        && session.undefined().is_none_or(is_defined)
 }
 
 /// What of its program a forbidden outcome rests on: everything that orders it (fences, barriers,

@@ -242,9 +242,10 @@ impl RaceJudge<'_, '_> {
         let Some(judged) = session.judged(test) else {
             return Ok(false);
         };
-        let answer = session.of(&judged, left).race();
+        let mut changed = session.of(&judged, left);
+        let answer = changed.race();
         match answer.map(|answer| (answer.verdict, answer.fault)) {
-            Some((Verdict::RaceFree, _)) => Ok(ends(session, test, &judged, left)
+            Some((Verdict::RaceFree, _)) => Ok(ends(session, test, &mut changed, left)
                 && (!self.in_order.get() || is_forbidden(session, &judged, left)?)),
             Some((Verdict::Racy, fault)) => {
                 self.race.replace(fault);

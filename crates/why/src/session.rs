@@ -55,6 +55,8 @@ pub struct Session<'a> {
     detail: bool,
     /// Whether values out of thin air are tried even if the model excludes them.
     thin_air: bool,
+    /// Whether only verdicts count, and no answer lists its reads of unwritten memory.
+    aside: bool,
     prepared: BTreeMap<u32, Result<TaskEngines<'a>, Reason>>,
     /// The same test and model under other settings, by the setting that differs.
     others: FxHashMap<Setting, Session<'a>>,
@@ -142,6 +144,7 @@ impl<'a> Session<'a> {
             all_races: false,
             detail: false,
             thin_air: false,
+            aside: false,
             prepared: BTreeMap::new(),
             others: FxHashMap::default(),
             undefined: None,

@@ -131,6 +131,8 @@ pub struct Liveness<'a> {
     engine: Engine,
     limits: Limits,
     set: Vec<options::Setting>,
+    /// Whether only verdicts count, and no answer lists its reads of unwritten memory.
+    aside: bool,
     /// By loop bound, whether threads may stop, and case: the prepared task.
     ready: BTreeMap<(u32, bool, usize), Result<CaseEngines<'a>, Reason>>,
 }
@@ -158,8 +160,15 @@ impl<'a> Liveness<'a> {
             engine,
             limits,
             set: set.to_vec(),
+            aside: false,
             ready: BTreeMap::new(),
         }
+    }
+
+    /// Answers do not list their reads of unwritten memory; this may spare questions.
+    pub fn aside(mut self) -> Self {
+        self.aside = true;
+        self
     }
 
     /// Does every execution that is fair under the progress model end?
@@ -257,11 +266,14 @@ impl<'a> Liveness<'a> {
             answer.verdict = Verdict::Hangs;
             return Ok(BoundResult::Hang(tried));
         }
+        let aside = self.aside;
         let ready = self
             .ready(case, bound, model, posed, deadline)
             .map_err(Halt::Undecided)?;
         let facts = ready.prepared.facts.clone();
-        answer.unwritten.extend(facts.reads_of_nothing_written());
+        if !aside {
+            answer.unwritten.extend(facts.reads_of_nothing_written());
+        }
         let conditions = ready.conditions[&model].clone();
         if facts.sk.cut != Cond::FALSE {
             answer.bound = Some(bound);
@@ -336,6 +348,7 @@ impl<'a> Liveness<'a> {
         deadline: Deadline,
     ) -> Result<&mut CaseEngines<'a>, Reason> {
         let (setting, set, stops) = (self.setting, &self.set, model.may_stop());
+        let aside = self.aside;
         let (test, of, key) = (&posed.test, &posed.case, (bound, stops, case));
         // Time is per question: the next question may have enough.
         if matches!(self.ready.get(&key), Some(Err(Reason::Time))) {
@@ -363,7 +376,10 @@ impl<'a> Liveness<'a> {
                     .collect();
                 sk.pool.unwatch()?;
                 Ok(CaseEngines {
-                    prepared: TaskEngines::settled(facts, deadline)?,
+                    prepared: match aside {
+                        true => TaskEngines::suspecting(facts, deadline)?,
+                        false => TaskEngines::settled(facts, deadline)?,
+                    },
                     conditions,
                     hangs: None,
                 })

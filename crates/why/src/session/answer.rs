@@ -35,7 +35,7 @@ impl<'a> Session<'a> {
             detail: self.detail,
             ..Task::new(self.test, self.model, &self.set, bound)
         };
-        let left = self.left;
+        let (left, aside) = (self.left, self.aside);
         // Time is per question: one question may succeed where another ran out of time.
         if matches!(self.prepared.get(&bound), Some(Err(Reason::Time))) {
             self.prepared.remove(&bound);
@@ -44,7 +44,10 @@ impl<'a> Session<'a> {
             .entry(bound)
             .or_insert_with(|| {
                 let facts = Facts::of(&task, deadline.0)?.leaving(left);
-                TaskEngines::settled(facts, deadline)
+                match aside && facts.rivals.is_none() {
+                    true => TaskEngines::suspecting(facts, deadline),
+                    false => TaskEngines::settled(facts, deadline),
+                }
             })
             .as_mut()
             .map_err(|reason| reason.clone())
@@ -72,7 +75,9 @@ impl<'a> Session<'a> {
             .facts
             .clone();
         answer.events = Some(facts.sk.len());
-        answer.unwritten = facts.reads_of_nothing_written();
+        if !self.aside {
+            answer.unwritten = facts.reads_of_nothing_written();
+        }
         if facts.sk.cut != Cond::FALSE {
             answer.bound = Some(bound);
         }

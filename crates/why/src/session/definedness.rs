@@ -83,16 +83,14 @@ impl<'a> Session<'a> {
         } else {
             self.engine
         };
-        Session::new(
-            test,
-            self.model,
-            engine,
-            Limits {
-                timeout,
-                ..self.limits
-            },
-            &self.set,
-        )
+        let limits = Limits {
+            timeout,
+            ..self.limits
+        };
+        Session {
+            aside: true,
+            ..Session::new(test, self.model, engine, limits, &self.set)
+        }
     }
 
     /// Whether a test hangs although every thread runs, as far as that is decided.
@@ -107,7 +105,9 @@ impl<'a> Session<'a> {
             timeout,
             ..self.limits
         };
-        let answer = Liveness::new(&setting, engine, limits, &self.set).ask(ProgressModel::Fair);
+        let answer = Liveness::new(&setting, engine, limits, &self.set)
+            .aside()
+            .ask(ProgressModel::Fair);
         answer.verdict == Verdict::Hangs
     }
 
