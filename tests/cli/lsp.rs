@@ -281,10 +281,22 @@ fn garbage_large_texts_and_a_closed_input_are_survived() {
             .expect("a text")
             .contains("URI")
     );
-    // Ten megabytes: the text is left alone, and the server answers.
+    // Ten megabytes: a warning says that the text is not read, and the server answers.
     let large = "# comment\n".repeat(1 << 20);
     let document = editor.open("large.toml", &large);
-    editor.diagnostics(1, <[Value]>::is_empty);
+    let [warning] = &editor.diagnostics(1, |all| !all.is_empty())[..] else {
+        panic!("one warning");
+    };
+    assert_eq!(
+        (&warning["code"], &warning["severity"]),
+        (&"long-text".into(), &2.into())
+    );
+    let said = warning["message"].as_str().expect("a text");
+    assert!(said.starts_with("this text has 10 MiB;"), "{said}");
+    assert!(
+        said.ends_with("`fencepost check large.toml` checks the file"),
+        "{said}"
+    );
     let place = json!({ "textDocument": document, "position": at(9, 1) });
     assert!(editor.ask("textDocument/completion", &place).is_array());
     // The editor is gone, without a word.

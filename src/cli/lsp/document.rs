@@ -93,6 +93,12 @@ impl Document {
 
     /// The errors and warnings of the text; decides nothing.
     pub(super) fn problems(&self) -> Vec<Diagnostic> {
+        if self.is_too_long() {
+            let (size, most) = (self.text.len() >> 20, LONGEST >> 20);
+            let message = format!("this text has {size} MiB; it is not checked above {most} MiB");
+            let help = format!("`fencepost check {}` checks the file", self.name());
+            return vec![Diagnostic::plain("long-text", message).warning().help(help)];
+        }
         match self.language {
             DocumentKind::Toml | DocumentKind::Litmus => {
                 match front::litmus::read(&self.name(), self.text.as_bytes()) {

@@ -260,10 +260,7 @@ impl LspServer {
 
     /// Sends the diagnostics of a document; whether its text can be decided.
     fn publish(&self, document: &Document) -> bool {
-        let problems = match document.is_too_long() {
-            true => Vec::new(),
-            false => document.problems(),
-        };
+        let problems = document.problems();
         let is_error = |problem: &diag::Diagnostic| problem.severity == diag::Severity::Error;
         let is_valid = !document.is_too_long() && !problems.iter().any(is_error);
         self.editor.notify(
