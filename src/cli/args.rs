@@ -343,6 +343,21 @@ pub(super) struct SelectArgs {
     pub(super) configured_filter: Option<(String, String)>,
 }
 
+impl SelectArgs {
+    /// The options that narrow the selection, in words.
+    pub(super) fn narrowing(&self) -> Vec<&'static str> {
+        let configured = self.configured_filter.is_some() && self.filter.is_none();
+        let given = [
+            (self.filter.is_some(), "`--filter`"),
+            (configured, "the filter of `fencepost.toml`"),
+            (self.partition.is_some(), "`--partition`"),
+            (self.changed.is_some(), "`--changed`"),
+        ];
+        let given = given.into_iter().filter(|(is_given, _)| *is_given);
+        given.map(|(_, words)| words).collect()
+    }
+}
+
 /// The launches that answers about kernels are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LaunchArg {

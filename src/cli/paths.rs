@@ -173,8 +173,14 @@ pub fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
             "missing-path",
             format!("`{}` does not exist", path.display()),
         );
+        // A word alone may be the name of a test.
+        let is_word = path.components().count() == 1 && path.extension().is_none();
         match neighbour(path) {
             Some(near) => missing.help(format!("did you mean `{}`?", near.display())),
+            None if is_word => missing.help(format!(
+                "to choose tests by their names: `--filter {}`",
+                path.display()
+            )),
             None => missing,
         }
     } else {

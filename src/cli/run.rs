@@ -63,6 +63,8 @@ pub(super) struct Run<'a> {
     no_tests: NoTests,
     /// Whether the run only shows its questions.
     lists: bool,
+    /// The options that narrow the selection.
+    narrowed: Vec<&'static str>,
     /// The number of skipped tests that have expectations about runs alone.
     pub of_runs: usize,
     /// Errors in the input from before the outputs were open.
@@ -98,6 +100,7 @@ impl<'a> Run<'a> {
             outputs,
             no_tests: NoTests::default(),
             lists: false,
+            narrowed: Vec::new(),
             of_runs: 0,
             told: Vec::new(),
             inputs: args
@@ -178,6 +181,7 @@ impl<'a> Run<'a> {
     pub(super) fn select(&mut self, args: &SelectArgs) -> Result<Selection, u8> {
         self.no_tests = args.no_tests;
         self.lists = args.list;
+        self.narrowed = args.narrowing();
         let selection = Selection::new(args).map_err(|diagnostic| {
             self.terminal.diagnose(&diagnostic);
             super::exit::INVALID
@@ -341,7 +345,12 @@ impl<'a> Run<'a> {
             return super::exit::OK;
         }
         if code == super::exit::NO_TEST {
-            let plain = super::exit::no_test();
+            let mut plain = super::exit::no_test();
+            if !self.narrowed.is_empty() {
+                plain = plain
+                    .note(format!("selected by {}", self.narrowed.join(" and ")))
+                    .help("`--no-tests pass` accepts an empty selection");
+            }
             self.terminal.diagnose(&match self.of_runs {
                 0 => plain,
                 1 => plain

@@ -19,6 +19,11 @@ fn script(step: &str) -> String {
 
 /// The result of the step, and the arguments that the program got.
 fn run(paths: &str, arguments: &str) -> (Output, Vec<String>) {
+    run_with(&[], paths, arguments)
+}
+
+/// As [`run`], with further inputs.
+fn run_with(inputs: &[(&str, &str)], paths: &str, arguments: &str) -> (Output, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("fencepost");
     fs::write(
@@ -33,8 +38,11 @@ fn run(paths: &str, arguments: &str) -> (Output, Vec<String>) {
         .current_dir(folder.path())
         .env("PATH", format!("{}:{path}", folder.path().display()))
         .env("GITHUB_OUTPUT", folder.path().join("output"));
-    for input in ["PROFILE", "JUNIT", "SARIF", "PARTITION"] {
+    for input in ["PROFILE", "JUNIT", "SARIF", "PARTITION", "SUMMARY"] {
         bash.env(input, "");
+    }
+    for (input, value) in inputs {
+        bash.env(input, value);
     }
     let output = bash
         .env("PATHS", paths)
@@ -68,6 +76,19 @@ fn arguments_in_quotes_stay_whole() {
 #[test]
 fn without_inputs_only_the_format_is_given() {
     assert_eq!(run("", "").1, ["check", "--format", "github"]);
+}
+
+#[test]
+fn a_summary_goes_to_the_page_of_the_job() {
+    let inputs = [("SUMMARY", "true"), ("GITHUB_STEP_SUMMARY", "page.md")];
+    let expected = [
+        "check",
+        "--format",
+        "github",
+        "--report",
+        "markdown=page.md",
+    ];
+    assert_eq!(run_with(&inputs, "", "").1, expected);
 }
 
 #[test]

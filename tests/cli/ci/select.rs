@@ -37,6 +37,15 @@ fn filters_choose_by_what_is_known_before_deciding() {
     let nothing = folder.run(&["check", "--filter", "name = none-such"]);
     assert_eq!(nothing.code, Some(4));
     assert!(nothing.err.contains("no test matched"), "{}", nothing.err);
+    for words in ["selected by `--filter`", "`--no-tests pass` accepts"] {
+        assert!(nothing.err.contains(words), "{}", nothing.err);
+    }
+    // A name in place of a path.
+    let word = folder.run(&["check", "Spin"]);
+    assert_eq!(word.code, Some(2));
+    assert!(word.err.contains("`--filter Spin`"), "{}", word.err);
+    let file = folder.run(&["check", "Spin.toml"]);
+    assert!(!file.err.contains("--filter"), "{}", file.err);
 }
 
 #[test]
