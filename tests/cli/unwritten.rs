@@ -408,16 +408,18 @@ fn elements_of_unrolled_loops_are_independent() {
     }
 }
 
-/// A changed program is decided by what bounds suspect; a suspect that the answer would depend on is
-/// looked at, and spoils no repair unless it is one.
+/// A changed program is decided by what bounds suspect. If the answer depends on a suspect, the
+/// solver looks at it, so that it spoils no repair.
 #[test]
 fn a_repair_may_rest_on_reads_that_are_only_suspected() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = |first: &str| {
         let test = format!(
-            "name = \"t\"\ncondition = 'P1:r0 == 1 /\\ P1:r1 == 0'\nmemory = {{ x = {first}, f = 0 }}\n\
+            "name = \"t\"\ncondition = 'P1:r0 == 1 /\\ P1:r1 == 0'\n\
+             memory = {{ x = {first}, f = 0 }}\n\
              [[thread]]\ncta = 0\ncode = \"st.weak x, 1; st.relaxed.gpu f, 1\"\n\
-             [[thread]]\ncta = 1\ncode = \"ld.acquire.gpu r0, f; bne r0, 1, END; ld.weak r1, x; END:\"\n"
+             [[thread]]\ncta = 1\n\
+             code = \"ld.acquire.gpu r0, f; bne r0, 1, END; ld.weak r1, x; END:\"\n"
         );
         fs::write(folder.path().join("t.toml"), test).expect("writable");
         fencepost(folder.path(), &["ask", "t.toml", "--model", "ptx"]).out

@@ -59,8 +59,8 @@ pub(crate) struct Suspects {
 }
 
 impl Suspects {
-    /// Finds the suspects of a task. `None` if its memory begins with known values. Also returns the
-    /// bounds of the task.
+    /// Finds the suspects of a task. `None` if its memory begins with known values. Also returns
+    /// the bounds of the task.
     ///
     /// # Errors
     /// There is no time left.
