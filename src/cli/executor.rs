@@ -22,10 +22,10 @@ use engine::Limits;
 use engine::query::Deadline;
 use operational::{self, ExpectationResult, Faults, ModelComparison};
 use program::litmus::LitmusTest;
+use program::occupancy::Multiprocessor;
 use program::options::Setting;
 use recording::Recording;
 use report::{Observations, ReportSubject, RunExpected};
-use simt::occupancy::Multiprocessor;
 use simt::schedule::{Observation, Recorded};
 use simt::{self, LaunchOptions, MachineMemory, RunOptions, Schedule, Scheduling};
 

@@ -236,6 +236,14 @@ const TWINS: &[(&str, usize, &str, &str)] = &[
         "Asynchronous Concurrent Execution",
     ),
     (
+        "stop_callback",
+        11,
+        "race",
+        "Asynchronous Concurrent Execution",
+    ),
+    ("stop_callback_end", 10, "race", "no `join`"),
+    ("virtual_memory", 26, "lifetime", "Memory Management"),
+    (
         "memory_pool",
         5,
         "race",
@@ -336,6 +344,29 @@ fn twins(all: &[(&str, usize, &str, &str)], ending: &str) {
         for expected in [place.as_str(), &error, section] {
             assert!(said.contains(expected), "{name}: no `{expected}` in {said}");
         }
+    }
+}
+
+#[test]
+fn a_stop_callback_runs_once_and_in_any_order() {
+    for name in ["stop_callback_once", "stop_callback_order"] {
+        let right = check(&programs(), &[&format!("{name}.cu")]);
+        assert_eq!(right.code, Some(0), "{name}: {}{}", right.out, right.err);
+        let wrong = check(&programs(), &[&format!("{name}.bug.cu")]);
+        let said = wrong.out + &wrong.err;
+        assert!(said.contains("can end the program"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn two_addresses_of_one_allocation_need_a_fence_of_aliases() {
+    let right = fs::read_to_string(programs().join("virtual_alias.cu")).expect("a program");
+    let wrong = right.replace("fence.proxy.alias", "fence.sc.sys");
+    assert_ne!(right, wrong);
+    for (text, code) in [(right, 0), (wrong, 3)] {
+        let folder = folder(&text);
+        let said = check(folder.path(), &["p.cu", "--model", "ptx"]);
+        assert_eq!(said.code, Some(code), "{}{}", said.out, said.err);
     }
 }
 
@@ -473,11 +504,68 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "expected memory of `cudaMallocHost`",
     ),
     (
-        "int main() { int *p; cudaMallocManaged(&p, 4); std::jthread t([=](std::stop_token s) { \
-         std::stop_callback c(s, [=] { *p = 1; }); }); }",
-        "p.cu:2:112",
+        "int main() { int *p; cudaMallocManaged(&p, 4); Pool q; q.run([=] { *p = 1; }); }",
+        "p.cu:2:62",
         "this object may call the function that it is given",
-        "stopcallback.cons",
+        "std::thread",
+    ),
+    (
+        "int main() { int *p; cudaMallocManaged(&p, 4); auto q = new Pool([=] { *p = 1; }); }",
+        "p.cu:2:66",
+        "this object may call the function that it is given",
+        "std::thread",
+    ),
+    (
+        "int main() { std::stop_source s; std::stop_callback c(s.get_token(), [=] { \
+         cudaDeviceSynchronize(); }); }",
+        "p.cu:2:76",
+        "a stop callback that calls the runtime is not followed",
+        "in the thread that requests the stop",
+    ),
+    (
+        "int main() { std::stop_source s; int n = 0; std::stop_callback c(s.get_token(), [&] { \
+         n = 1; }); }",
+        "p.cu:2:81",
+        "threads share a variable that one of them changes",
+        "new int",
+    ),
+    (
+        "int main() { std::signal(SIGINT, f); }",
+        "p.cu:2:14",
+        "signal handlers are not followed",
+        "it is unspecified which thread of execution contains a signal handler invocation",
+    ),
+    (
+        "int main() { CUdeviceptr p; cuMemAddressReserve(&p, 64, 0, 0, 0);\n \
+         k<<<1, 1>>>((int *)p, 1); }",
+        "p.cu:3:14",
+        "no memory is mapped to `p`",
+        "cuMemMap",
+    ),
+    (
+        "int main() { CUdeviceptr p; CUmemGenericAllocationHandle h;\n \
+         cuMemAddressReserve(&p, 64, 0, 0, 0); cuMemCreate(&h, 64, 0, 0); cuMemMap(p, 64, 0, \
+         h, 0);\n k<<<1, 1>>>((int *)p, 1); }",
+        "p.cu:4:14",
+        "the access to `p` is not set",
+        "cuMemSetAccess",
+    ),
+    (
+        "int main() { CUdeviceptr p; CUmemGenericAllocationHandle h; CUmemAccessDesc a;\n \
+         cuMemAddressReserve(&p, 64, 0, 0, 0); cuMemCreate(&h, 64, 0, 0); \
+         cuMemMap(p, 64, 0, h, 0);\n cuMemSetAccess(p, 64, &a, 1);\n k<<<1, 1>>>((int *)p, \
+         1);\n cuMemUnmap(p, 64); }",
+        "p.cu:6:2",
+        "a command may still use this mapping",
+        "cudaDeviceSynchronize",
+    ),
+    (
+        "int main() { CUdeviceptr p; CUmemGenericAllocationHandle h;\n \
+         cuMemAddressReserve(&p, 64, 0, 0, 0); cuMemCreate(&h, 32, 0, 0);\n cuMemMap(p, 32, 0, \
+         h, 0); }",
+        "p.cu:4:2",
+        "a part of a range or of an allocation is not followed",
+        "reserve a range for each allocation",
     ),
 ];
 

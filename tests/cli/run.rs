@@ -624,3 +624,20 @@ fn resources_decide_how_many_blocks_are_resident() {
     assert_eq!(unknown.code, Some(2), "{}", unknown.err);
     has(&unknown.err, &["sm_70", "sm_120"]);
 }
+
+#[test]
+fn keys_of_resources_belong_together() {
+    for (keys, said) in [
+        ("registers = 64", "add `target`"),
+        ("target = \"sm_80\"\nresident = 2", "leave out `resident`"),
+        ("target = \"sm_60\"", "sm_70"),
+    ] {
+        let test = format!(
+            "{}\n[[run]]\n{keys}\nends = \"finished\"\n",
+            kernel("x = 1;", "")
+        );
+        let wrong = run(&test, &["--runs", "1"]);
+        assert_eq!(wrong.code, Some(2), "{keys}: {}", wrong.err);
+        has(&wrong.err, &[said]);
+    }
+}

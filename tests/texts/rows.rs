@@ -30,9 +30,9 @@ const HEAD: &str = "\
 Five documents say what GPUs and their languages do: the memory model of CUDA C++, that of PTX, the
 implementation of CUDA in CIVL, the execution and memory model of OpenCL, and the machine model of
 PTX. Each row is a concept of one of them, with a test of `litmus`. Its twin changes this concept
-alone, and has another answer. A test makes this page from `rows.toml`: it checks that both exist
-and that their expectations differ. A row without a test is refused. The error quotes the sentence
-that leaves open what happens.
+alone, and has another answer. What the executor shows has the numbers of two `[[run]]`s. A test
+makes this page from `rows.toml`: it checks that both exist and that their expectations differ. A
+row without a test is refused. The error quotes the sentence that leaves open what happens.
 ";
 
 fn root() -> &'static Path {
@@ -50,6 +50,8 @@ struct SpecRow {
 enum Evidence {
     /// A test and its twin, as folder and name.
     Pair(String, String),
+    /// The same with the numbers of their runs.
+    Runs([(String, usize); 2]),
     /// The sentence that is silent, and a test that is refused with it.
     Refusal { silent: String, input: String },
     /// The sentence that is silent, and a test that is undecided for it.
@@ -66,7 +68,15 @@ impl SpecRow {
         };
         let numbers = text("row").expect("a row has a number");
         let says = text("says").unwrap_or_else(|| panic!("{numbers} says nothing"));
+        let runs = table.get("runs").and_then(|runs| runs.as_array());
+        let run = |at: usize| {
+            let number = runs.and_then(|runs| runs.get(at)?.as_integer());
+            usize::try_from(number.expect("the number of a run")).expect("it is positive")
+        };
         let evidence = match (text("test"), text("twin"), text("silent"), text("input")) {
+            (Some(test), Some(twin), None, None) if runs.is_some() => {
+                Evidence::Runs([(test, run(0)), (twin, run(1))])
+            }
             (Some(test), Some(twin), None, None) => Evidence::Pair(test, twin),
             (Some(test), None, Some(silent), None) => Evidence::LeftOpen { silent, test },
             (None, None, Some(silent), Some(input)) => Evidence::Refusal { silent, input },
@@ -165,6 +175,21 @@ fn each_row_has_a_test_and_a_twin_with_another_answer() {
 }
 
 #[test]
+fn the_runs_of_each_row_end_differently() {
+    let mut folders = Folders::default();
+    for row in DOCUMENTS.iter().flat_map(|document| rows(document.0)) {
+        let Evidence::Runs(pair) = &row.evidence else {
+            continue;
+        };
+        let [test, twin] = pair.clone().map(|(path, number)| {
+            let run = folders.test(&path).runs[number - 1].clone();
+            (run.ends, run.race, run.condition)
+        });
+        assert_ne!(test, twin, "{}: {}", row.numbers, row.says);
+    }
+}
+
+#[test]
 fn each_refusal_quotes_the_sentence_that_is_silent() {
     for row in DOCUMENTS.iter().flat_map(|document| rows(document.0)) {
         let Evidence::Refusal { silent, input } = &row.evidence else {
@@ -197,6 +222,71 @@ fn each_open_answer_quotes_the_sentence_that_is_silent() {
     }
 }
 
+/// Words that the documents and the rows use.
+const WORDS: &[&str] = &[
+    "alias",
+    "activemask",
+    "atomic_signal_fence",
+    "barrier",
+    "coalesced_threads",
+    "cuMemMap",
+    "data race",
+    "destructor",
+    "fence",
+    "grid",
+    "independent thread scheduling",
+    "kernel instance",
+    "latch",
+    "local memory",
+    "lockstep",
+    "managed memory",
+    "mapped memory",
+    "memory synchronization domain",
+    "multimem address",
+    "multiprocessor",
+    "native atomics",
+    "null stream",
+    "occupancy",
+    "packed",
+    "physical address",
+    "proxy",
+    "read set",
+    "reconvergence",
+    "registers",
+    "release sequence",
+    "request_stop",
+    "residency",
+    "schedule optimizer",
+    "scope",
+    "semaphore",
+    "shared memory",
+    "signal handler",
+    "state space",
+    "stop_callback",
+    "stop_source",
+    "stop_token",
+    "stream",
+    "strong operation",
+    "surface",
+    "texture",
+    "thread scope",
+    "vector",
+    "virtual address",
+    "vote",
+    "weak operation",
+    "write set",
+];
+
+#[test]
+fn the_glossary_has_the_words_of_the_documents() {
+    let glossary = fs::read_to_string(root().join("docs/src/glossary.md")).expect("the glossary");
+    let heads = glossary.lines().filter_map(|line| line.strip_prefix("## "));
+    let terms: Vec<&str> = heads.flat_map(|head| head.split(", ")).collect();
+    for word in WORDS {
+        assert!(terms.contains(word), "the glossary has no `{word}`");
+    }
+}
+
 /// The page of all rows.
 fn page() -> String {
     let mut text = HEAD.to_owned();
@@ -217,6 +307,11 @@ fn page() -> String {
                 Evidence::Pair(test, twin) => {
                     let [test, twin] = [test, twin].map(|path| path.trim_start_matches("../"));
                     format!("works | `{test}` | `{twin}`")
+                }
+                Evidence::Runs(pair) => {
+                    let [test, twin] =
+                        (pair.clone()).map(|(path, run)| format!("`{path}`, run {run}"));
+                    format!("works | {test} | {twin}")
                 }
                 Evidence::Refusal { silent, .. } => format!("refused: \"{silent}\" | – | –"),
                 Evidence::LeftOpen { silent, test } => {

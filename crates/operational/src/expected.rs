@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::{hazards, holds, leave_out_races, name};
 use front::mapping::Mapping;
 use program::litmus::{LitmusTest, RunExpectation};
+use program::occupancy::multiprocessor;
 use simt::record::{HazardKind, RunHazard};
 use simt::schedule::Observation;
 use simt::{Early, LaunchOptions, MachineMemory, RunOptions, Schedule, Scheduling, observe};
@@ -58,10 +59,17 @@ pub fn carry_out(
     let scheduling = Scheduling::ALL
         .into_iter()
         .find(|s| Some(s.name()) == run.scheduling);
+    let resident = match run.target.and_then(multiprocessor) {
+        None => run.resident,
+        Some(sm) => match sm.room_for(&test.program, run.registers.map(u64::from)) {
+            Ok(room) => u32::try_from(room).ok(),
+            Err(_) => Some(0),
+        },
+    };
     let launch = LaunchOptions {
         warp_size: run.warp_size,
         sms: run.sms,
-        resident: run.resident,
+        resident,
         cooperative: run.cooperative,
         ..LaunchOptions::default()
     };

@@ -28,6 +28,7 @@ mod machine;
 pub mod mbarrier;
 pub mod memory;
 mod ndrange;
+pub mod occupancy;
 pub mod options;
 mod parts;
 mod place;

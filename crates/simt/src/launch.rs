@@ -114,6 +114,9 @@ fn resident(code: &Code, launch: &LaunchOptions) -> Result<(), String> {
     let Some(room) = launch.capacity() else {
         return Ok(());
     };
+    if room == 0 {
+        return Err("launch failed: a multiprocessor has no room for one block".to_owned());
+    }
     let program = &code.program;
     let mut blocks: BTreeMap<(usize, Option<CommandId>), usize> = BTreeMap::new();
     for t in (0..program.threads.len()).filter(|&t| code.cta[t] == t) {

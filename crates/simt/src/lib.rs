@@ -60,7 +60,6 @@ mod meetings;
 mod memories;
 mod memory;
 mod misuse;
-pub mod occupancy;
 mod options;
 mod place;
 mod prepare;

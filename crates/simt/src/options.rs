@@ -57,6 +57,8 @@ pub enum Scheduling {
     Independent,
     /// Warps share a program counter, as before Volta.
     Lockstep,
+    /// Threads of a warp at one instruction step together, as a schedule optimizer groups them.
+    Units,
     /// OpenCL: one work-group at a time, its work-items one after the other up to the next barrier.
     SerialGroups,
     /// OpenCL: sub-groups make progress independently, the work-items of one take turns.
@@ -65,9 +67,10 @@ pub enum Scheduling {
 
 impl Scheduling {
     /// All of them.
-    pub const ALL: [Scheduling; 4] = [
+    pub const ALL: [Scheduling; 5] = [
         Scheduling::Independent,
         Scheduling::Lockstep,
+        Scheduling::Units,
         Scheduling::SerialGroups,
         Scheduling::Subgroups,
     ];
@@ -77,6 +80,7 @@ impl Scheduling {
         match self {
             Scheduling::Independent => "independent",
             Scheduling::Lockstep => "lockstep",
+            Scheduling::Units => "units",
             Scheduling::SerialGroups => "serial-groups",
             Scheduling::Subgroups => "subgroups",
         }

@@ -9,8 +9,8 @@ use crate::cli::memory::{self, Size};
 use diag::nearest;
 use engine::Engine;
 use program::dialect::Runtime;
+use program::occupancy::{self, Multiprocessor};
 use report::ReportFormat;
-use simt::occupancy::{self, Multiprocessor};
 use simt::{Early, Scheduling};
 
 /// When to use colours.
@@ -31,6 +31,8 @@ pub(in crate::cli) enum SchedulingArg {
     Independent,
     /// Warps share a program counter, as before Volta.
     Lockstep,
+    /// Threads of a warp at one instruction step together, as a schedule optimizer groups them.
+    Units,
     /// One work-group at a time, its work-items up to the next barrier in turn.
     SerialGroups,
     /// Work-items of a sub-group in turn.
@@ -42,6 +44,7 @@ impl From<SchedulingArg> for Scheduling {
         match scheduling {
             SchedulingArg::Independent => Scheduling::Independent,
             SchedulingArg::Lockstep => Scheduling::Lockstep,
+            SchedulingArg::Units => Scheduling::Units,
             SchedulingArg::SerialGroups => Scheduling::SerialGroups,
             SchedulingArg::Subgroups => Scheduling::Subgroups,
         }

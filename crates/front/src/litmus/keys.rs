@@ -5,6 +5,7 @@
 
 use super::fronts::FRONTS;
 use crate::document::{TableKey, ValueShape, key, required};
+pub(super) use program::occupancy::TARGETS;
 use program::options::OPTIONS;
 use program::proxy::PROXY_FENCE_WORDS;
 
@@ -679,7 +680,13 @@ pub(super) const EXPECT: &[TableKey] = &[
 /// Memory models of the executor.
 pub(super) const MEMORIES: &[&str] = &["sc", "weak", "language"];
 /// Scheduling modes of the executor.
-pub(super) const SCHEDULING: &[&str] = &["independent", "lockstep", "serial-groups", "subgroups"];
+pub(super) const SCHEDULING: &[&str] = &[
+    "independent",
+    "lockstep",
+    "units",
+    "serial-groups",
+    "subgroups",
+];
 /// How the executor chooses the next step.
 pub(super) const SCHEDULES: &[&str] = &["random", "exhaustive"];
 /// How runs can end.
@@ -745,6 +752,16 @@ pub(super) const RUN: &[TableKey] = &[
         "resident",
         ValueShape::Count,
         "the number of blocks for which a multiprocessor has room",
+    ),
+    key(
+        "target",
+        ValueShape::Word(TARGETS),
+        "a target such as sm_80; its registers and shared memory give `resident`",
+    ),
+    key(
+        "registers",
+        ValueShape::Count,
+        "the registers of each thread, with `target`; enough for every block if absent",
     ),
     key("cooperative", ValueShape::Bool, "a cooperative launch"),
     key(

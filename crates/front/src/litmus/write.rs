@@ -178,6 +178,7 @@ fn write_run(run: &RunExpectation, out: &mut String) {
         ("ends", run.ends),
         ("race", run.race),
         ("condition", run.condition),
+        ("target", run.target),
         ("why", why),
     ];
     for (key, word) in words {
@@ -191,6 +192,7 @@ fn write_run(run: &RunExpectation, out: &mut String) {
         ("warp_size", run.warp_size),
         ("sms", run.sms),
         ("resident", run.resident),
+        ("registers", run.registers),
     ];
     for (key, number) in numbers {
         if let Some(number) = number {

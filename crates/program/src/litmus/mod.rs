@@ -373,6 +373,10 @@ pub struct RunExpectation {
     pub sms: Option<u32>,
     /// The number of blocks resident on one multiprocessor.
     pub resident: Option<u32>,
+    /// The target whose multiprocessors have room as their resources allow.
+    pub target: Option<&'static str>,
+    /// The registers of a thread, for `target`.
+    pub registers: Option<u32>,
     /// Whether the launch is cooperative.
     pub cooperative: bool,
     /// The expected end of runs.
@@ -401,12 +405,14 @@ impl fmt::Display for RunExpectation {
             ("warps of", self.warp_size),
             ("sms", self.sms),
             ("resident", self.resident),
+            ("registers", self.registers),
         ];
         words.extend(
             numbers
                 .iter()
                 .filter_map(|(what, n)| n.map(|n| format!("{what} {n}"))),
         );
+        words.extend(self.target.map(str::to_owned));
         words.extend(self.cooperative.then(|| "cooperative".to_owned()));
         let mut expected: Vec<String> = Vec::new();
         expected.extend(self.ends.map(|e| format!("ends {e}")));

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `residency` | blocks that wait for a free multiprocessor |
 //! | `warps`, `flow` | warps that share a program counter; the control-flow graph |
+//! | `units` | threads of a warp at one instruction, grouped by a schedule optimizer |
 //! | `turns` | threads of a group one after the other, groups one after the other (OpenCL) |
 //!
 //! [`Layers`] combines them: residency works with any order of threads.
@@ -20,6 +21,7 @@
 mod flow;
 pub(super) mod residency;
 mod turns;
+mod units;
 mod warps;
 
 use super::code::Code;
@@ -28,6 +30,7 @@ use super::{LaunchOptions, Result, Scheduling};
 use program::{Barrier, Scope};
 use residency::Residency;
 use turns::Turns;
+use units::Units;
 use warps::{LockstepWarps, Warp};
 
 /// The order in which resident threads step.
@@ -37,6 +40,8 @@ enum StepOrder {
     Any,
     /// Warps share a program counter.
     Lockstep(LockstepWarps),
+    /// Threads of a warp at one instruction step together.
+    Units(Units),
     /// One after the other.
     Turns(Turns),
 }
@@ -54,6 +59,8 @@ pub(super) struct LayersState {
     /// By launch: the number of blocks admitted so far.
     admitted: Vec<u32>,
     warps: Vec<Warp>,
+    /// By warp: the lanes of the unit that have yet to step.
+    units: Vec<u64>,
     /// The group whose turn it is.
     turn: Option<u32>,
 }
@@ -71,6 +78,7 @@ impl Layers {
         let order = match scheduling {
             Scheduling::Independent => StepOrder::Any,
             Scheduling::Lockstep => StepOrder::Lockstep(LockstepWarps::new(code)?),
+            Scheduling::Units => StepOrder::Units(Units::new(code)?),
             Scheduling::SerialGroups => StepOrder::Turns(Turns {
                 scope: Scope::Cta,
                 alone: true,
@@ -97,6 +105,10 @@ impl Layers {
                 StepOrder::Lockstep(warps) => warps.start(code, threads),
                 _ => Vec::new(),
             },
+            units: match &self.order {
+                StepOrder::Units(units) => units.start(),
+                _ => Vec::new(),
+            },
             turn: None,
         }
     }
@@ -118,6 +130,7 @@ impl Layers {
                 && match &self.order {
                     StepOrder::Any => true,
                     StepOrder::Lockstep(warps) => warps.is_active(&state.warps, thread),
+                    StepOrder::Units(units) => units.may_step(&state.units, thread),
                     StepOrder::Turns(turns) => turns.is_next(code, state.turn, threads, thread),
                 }
     }
@@ -130,6 +143,7 @@ impl Layers {
             && match &self.order {
                 StepOrder::Any => true,
                 StepOrder::Lockstep(warps) => !warps.is_split(&state.warps, thread),
+                StepOrder::Units(units) => units.has_formed(&state.units, thread),
                 StepOrder::Turns(turns) => !turns.alone || state.turn.is_some(),
             }
     }
@@ -160,6 +174,9 @@ impl Layers {
             StepOrder::Lockstep(warps) => {
                 warps.stepped(code, &mut state.warps, threads, thread, from, woken)
             }
+            StepOrder::Units(units) => {
+                units.stepped(&mut state.units, threads, thread, from, woken)
+            }
             StepOrder::Turns(turns) => turns.stepped(code, &mut state.turn, threads, thread, woken),
         }
     }
@@ -180,7 +197,7 @@ impl Layers {
             StepOrder::Lockstep(warps) => {
                 warps.arrives(code, &state.warps, threads, thread, barrier)
             }
-            StepOrder::Any | StepOrder::Turns(_) => Ok(()),
+            StepOrder::Any | StepOrder::Units(_) | StepOrder::Turns(_) => Ok(()),
         }
     }
 
@@ -202,6 +219,7 @@ impl Layers {
         match &self.order {
             StepOrder::Any => None,
             StepOrder::Lockstep(warps) => warps.obstacle(code, &state.warps, threads, thread),
+            StepOrder::Units(units) => units.obstacle(code, &state.units, thread),
             StepOrder::Turns(turns) => turns.obstacle(code, state.turn, threads, thread),
         }
     }
@@ -210,7 +228,7 @@ impl Layers {
     pub(super) fn active(&self, state: &LayersState, thread: usize) -> Option<u64> {
         match &self.order {
             StepOrder::Lockstep(warps) => Some(warps.active(&state.warps, thread)),
-            StepOrder::Any | StepOrder::Turns(_) => None,
+            StepOrder::Any | StepOrder::Units(_) | StepOrder::Turns(_) => None,
         }
     }
 }

@@ -318,7 +318,7 @@ impl LockstepWarps {
 
 /// Whether two threads run the same code: the same kinds of instructions, and branches with the
 /// same targets.
-fn same_code(a: &[Act], b: &[Act]) -> bool {
+pub(super) fn same_code(a: &[Act], b: &[Act]) -> bool {
     a.len() == b.len()
         && a.iter()
             .zip(b)

@@ -269,6 +269,11 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     ),
 ];
 
+/// The reason why signal handlers are refused, and what to use.
+const HANDLERS: &str = "write the handler as a thread of its own if it may be one: \"it is \
+                        unspecified which thread of execution contains a signal handler \
+                        invocation\" (ISO C++, intro.multithread)";
+
 /// The reason why pipes are refused, and what to use.
 const PIPES: &str = "use a buffer and atomic operations: a pipe is \"an ordered sequence of data \
                      items\" (OpenCL API, Memory Model: Memory Objects), and no sentence says when a \
@@ -461,6 +466,9 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "asynchronous copies",
         "copy with plain loads and stores",
     ),
+    ("signal", "signal handlers", HANDLERS),
+    ("sigaction", "signal handlers", HANDLERS),
+    ("raise", "signal handlers", HANDLERS),
     ("clock", "time", "leave it out"),
     (
         "vload",

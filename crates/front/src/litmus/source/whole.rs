@@ -145,8 +145,19 @@ impl<'a> BoundProgram<'a> {
         Ok(all)
     }
 
+    /// The value of a name under `[memory]`.
+    fn object(&self, memory: &ProgramMemory) -> ObjectTable {
+        match memory.alias {
+            Some(first) => ObjectTable::default().with_text("alias", &self.memory[first].name),
+            None => object(memory),
+        }
+    }
+
     /// Gives memory of no type that of a parameter.
     fn settle(&mut self, memory: usize, pointee: &str) {
+        if let Some(first) = self.memory[memory].alias {
+            self.settle(first, pointee);
+        }
         let memory = &mut self.memory[memory];
         if pointee.contains("::") && memory.size == size_of(pointee) {
             memory.element = Some(pointee.to_owned());
@@ -195,7 +206,7 @@ impl<'a> BoundProgram<'a> {
         line("[memory]".to_owned(), at);
         for memory in self.memory.iter().filter(|memory| memory.bytes > 0) {
             line(
-                format!("{} = {}", toml_key(&memory.name), object(memory)),
+                format!("{} = {}", toml_key(&memory.name), self.object(memory)),
                 memory.span,
             );
         }

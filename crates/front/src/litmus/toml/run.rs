@@ -23,6 +23,18 @@ impl TestReader<'_, '_> {
             .map(|(key, value)| {
                 diag::Span::new(key.span().start, key.span().end).to(span_of(value))
             });
+        self.fits_together(
+            table,
+            "registers",
+            |t| t.contains_key("target"),
+            "add `target`",
+        );
+        self.fits_together(
+            table,
+            "target",
+            |t| !t.contains_key("resident"),
+            "leave out `resident`",
+        );
         RunExpectation {
             memory: self.word(table, "memory", keys::MEMORIES, choice),
             early: self.word(table, "early", keys::EARLY, choice),
@@ -33,6 +45,8 @@ impl TestReader<'_, '_> {
             warp_size: self.count(table, &["warp_size"], choice),
             sms: self.count(table, &["sms"], choice),
             resident: self.count(table, &["resident"], choice),
+            target: self.word(table, "target", keys::TARGETS, choice),
+            registers: self.count(table, &["registers"], choice),
             cooperative: table
                 .get("cooperative")
                 .and_then(|v| v.get_ref().as_bool())
@@ -46,5 +60,24 @@ impl TestReader<'_, '_> {
                 .filter(|t| !t.is_empty()),
             span: span.unwrap_or_default(),
         }
+    }
+
+    /// Reports a key that has no meaning beside the others.
+    fn fits_together(
+        &mut self,
+        table: &DeTable<'_>,
+        name: &str,
+        fits: fn(&DeTable<'_>) -> bool,
+        next: &str,
+    ) {
+        let Some((key, _)) = table.get_key_value(name).filter(|_| !fits(table)) else {
+            return;
+        };
+        let span = diag::Span::new(key.span().start, key.span().end);
+        let message = format!("`{name}` has no meaning here");
+        self.sink.error("conflicting-keys", span, message, |d| {
+            d.label(next)
+                .help("`target` and `registers` give the number of resident blocks")
+        });
     }
 }

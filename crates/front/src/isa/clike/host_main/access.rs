@@ -48,6 +48,8 @@ impl Machine<'_> {
             space: None,
             is_member: false,
             symbol: false,
+            addresses: None,
+            alias: None,
         };
         object.retyped(None);
         self.state.memory.push(object);
@@ -309,7 +311,7 @@ impl Machine<'_> {
     pub(super) fn alive(&mut self, memory: usize, range: &Range<usize>) -> Read<()> {
         let object = &self.state.memory[memory];
         let Some((freed, by)) = object.freed.clone() else {
-            return Ok(());
+            return self.mapped(memory, range);
         };
         // What another thread frees beside this one, the model orders.
         let is_before = by == 0 || by == self.thread || self.state.joined.contains(&(by - 1));
@@ -403,7 +405,7 @@ impl Machine<'_> {
                 }
                 let at = self.accessed(*memory, *offset, *element, range)?;
                 let object = &self.state.memory[*memory];
-                let alone = self.state.threads.is_empty() || !object.escapes;
+                let alone = self.state.is_alone() || !object.escapes;
                 let own = object.cell_element(at);
                 let known = object.shadow[at].filter(|_| alone);
                 let text = self.named(*memory, at);

@@ -79,7 +79,7 @@ impl Machine<'_> {
             element.bytes(),
             AllocatedBy::Variable,
         );
-        self.state.memory[memory].escapes = !self.state.threads.is_empty();
+        self.state.memory[memory].escapes = !self.state.is_alone();
         let object = AtomicObject {
             memory,
             offset: 0,

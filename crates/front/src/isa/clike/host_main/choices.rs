@@ -28,14 +28,21 @@ impl Machine<'_> {
             return self.wrong(
                 range,
                 "this depends on the device",
-                "expected a condition that the host knows, in a function that the runtime calls",
+                "expected a condition that the host knows, in a function that the program does not \
+                 call itself",
                 "compute it before the call",
             );
         }
-        let way = self.plan.get(self.decided.len()).copied().unwrap_or(true);
-        self.decided.push(way);
+        let way = self.way();
         self.choices.push((range.clone(), way));
         Ok(way)
+    }
+
+    /// The next choice of this way through the program.
+    pub(super) fn way(&mut self) -> bool {
+        let way = self.plan.get(self.decided.len()).copied().unwrap_or(true);
+        self.decided.push(way);
+        way
     }
 
     /// `if`

@@ -47,7 +47,7 @@ pub struct HostCode<'a> {
 const OF_DEVICE: [&str; 4] = ["__device__", "__constant__", "__shared__", "__managed__"];
 
 /// Structures of the runtime.
-const RUNTIME_TYPES: [&str; 6] = [
+const RUNTIME_TYPES: [&str; 9] = [
     "struct cudaKernelNodeParams { void *func; dim3 gridDim; dim3 blockDim; \
      unsigned sharedMemBytes; void **kernelParams; void **extra; };",
     "struct cudaMemsetParams { void *dst; size_t pitch; unsigned value; unsigned elementSize; \
@@ -58,15 +58,19 @@ const RUNTIME_TYPES: [&str; 6] = [
     "struct cudaLaunchAttribute { int id; cudaLaunchAttributeValue val; };",
     "struct cudaLaunchConfig_t { dim3 gridDim; dim3 blockDim; size_t dynamicSmemBytes; \
      cudaStream_t stream; cudaLaunchAttribute *attrs; unsigned numAttrs; };",
+    "struct CUmemLocation { int type; int id; };",
+    "struct CUmemAllocationProp { int type; int requestedHandleTypes; CUmemLocation location; };",
+    "struct CUmemAccessDesc { CUmemLocation location; int flags; };",
 ];
 
 /// Words of programs in which several threads of the host run.
-const CONCURRENT: [&str; 5] = [
+const CONCURRENT: [&str; 6] = [
     "cudaLaunchHostFunc",
     "cudaStreamAddCallback",
     "cudaGraphAddHostNode",
     "std::thread",
     "std::jthread",
+    "stop_callback",
 ];
 
 /// Vectors of numbers: the prefix of their names, and the type of their members.

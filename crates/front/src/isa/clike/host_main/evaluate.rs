@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::machine::{Flow, Machine, element_of, null};
 use super::opencl::CL_CONSTANTS;
 use super::parser::Read;
+use super::runtime::is_driver_call;
 use super::tree::{HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostType};
 use super::values::{ElementType, HostLambda, HostPlace, HostValue, Pointer, StreamValue};
 use crate::isa::clike::math::number_named;
@@ -13,7 +14,7 @@ use crate::isa::clike::words::LIMITS;
 use program::{Dialect, Ty};
 
 /// Names of numbers in the headers of the runtime and of C.
-const CONSTANTS: [(&str, i64); 41] = [
+const CONSTANTS: [(&str, i64); 48] = [
     ("cudaDevAttrMaxThreadsPerBlock", 1),
     ("cudaDevAttrWarpSize", 10),
     ("cudaDevAttrMultiProcessorCount", 16),
@@ -21,6 +22,13 @@ const CONSTANTS: [(&str, i64); 41] = [
     ("true", 1),
     ("false", 0),
     ("cudaSuccess", 0),
+    ("CUDA_SUCCESS", 0),
+    ("CU_MEM_ALLOCATION_TYPE_PINNED", 1),
+    ("CU_MEM_LOCATION_TYPE_DEVICE", 1),
+    ("CU_MEM_ACCESS_FLAGS_PROT_READ", 1),
+    ("CU_MEM_ACCESS_FLAGS_PROT_READWRITE", 3),
+    ("CU_MEM_ALLOC_GRANULARITY_MINIMUM", 0),
+    ("CU_MEM_ALLOC_GRANULARITY_RECOMMENDED", 1),
     ("cudaErrorInvalidValue", 1),
     ("cudaErrorMemoryAllocation", 2),
     ("cudaErrorNotReady", 600),
@@ -125,7 +133,18 @@ impl Machine<'_> {
                 Ok(HostValue::Int(size_of(&of), Ty::U64))
             }
             HostExprKind::SizeOf(of) => self.size_of_value(of),
-            HostExprKind::New(of, length) => self.new_memory(of, length.as_deref(), range),
+            HostExprKind::New(of, length, values) => {
+                if matches!(of.base, HostBase::Other(_)) && of.pointers == 0 {
+                    return self.unknown_object(values);
+                }
+                let made = self.new_memory(of, length.as_deref(), range)?;
+                if let ([value], None, true) = (values.as_slice(), length, of.is_number()) {
+                    let value = self.value(value)?;
+                    let place = self.element(&made, 0, range)?;
+                    self.store(&place, value, range)?;
+                }
+                Ok(made)
+            }
             HostExprKind::Place(at, of, arguments) => self.placed(at, of, arguments, range),
             HostExprKind::Delete(of) => {
                 let value = self.value(of)?;
@@ -504,7 +523,7 @@ impl Machine<'_> {
                 return self.called(&function, values, None);
             }
             let opencl = self.code.dialect == Dialect::OpenCl && is_opencl(&name);
-            if name.starts_with("cuda") || opencl {
+            if name.starts_with("cuda") || is_driver_call(&name) || opencl {
                 return self.runtime_call(&name, arguments, range);
             }
             if self.code.kernels.contains(&name) {

@@ -153,7 +153,7 @@ impl HostParser<'_> {
         };
         match at {
             Some(at) => Ok(HostExprKind::Place(at.into(), of, values)),
-            None => Ok(HostExprKind::New(of, length)),
+            None => Ok(HostExprKind::New(of, length, values)),
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::machine::{BYTE, Machine};
 use super::parser::Read;
-use super::tree::{HostBase, HostDeclared, HostExpr, HostType};
+use super::tree::{HostBase, HostDeclared, HostExpr, HostType, is_stop_class};
 use super::values::{AllocatedBy, HostPlace, HostValue, Pointer};
 use program::Ty;
 
@@ -56,6 +56,7 @@ impl Machine<'_> {
         match bare {
             "assert" => return self.assertion(arguments, range),
             "swap" => return self.swap(arguments, range),
+            "signal" | "sigaction" | "raise" => return self.signal_handler(range),
             _ => {}
         }
         // `make_float4(x, y, z, w)`
@@ -143,6 +144,16 @@ impl Machine<'_> {
                 `--launch`",
             ),
         }
+    }
+
+    fn signal_handler(&self, range: &Range<usize>) -> Read<HostValue> {
+        self.wrong(
+            range,
+            "signal handlers are not followed",
+            "a handler may run in any thread, at any time",
+            "make it a `std::thread` if it may be one: \"it is unspecified which thread of \
+             execution contains a signal handler invocation\" (ISO C++, intro.multithread)",
+        )
     }
 
     fn assertion(&mut self, arguments: &[HostExpr], range: &Range<usize>) -> Read<HostValue> {
@@ -324,15 +335,13 @@ impl Machine<'_> {
                 }
                 Ok(made)
             }
-            HostBase::Other(_) => {
-                for argument in arguments {
-                    let value = self.value(argument)?;
-                    if matches!(value, HostValue::Closure(_) | HostValue::Function(_)) {
-                        return self.may_be_called(&argument.range);
-                    }
-                }
-                Ok(HostValue::Unknown)
+            HostBase::Other(class) if is_stop_class(class, "stop_callback") => {
+                self.stop_callback(arguments, name, range)
             }
+            HostBase::Other(class) if is_stop_class(class, "stop_source") => {
+                self.stop_source(arguments, name, range)
+            }
+            HostBase::Other(_) => self.unknown_object(arguments),
             _ => match arguments {
                 [one] => {
                     let value = self.value(one)?;
@@ -343,14 +352,25 @@ impl Machine<'_> {
         }
     }
 
-    /// Reports code that an object of the library may run at a time, and in a thread, of its own.
-    fn may_be_called(&self, range: &Range<usize>) -> Read<HostValue> {
+    /// An object of a class that is not followed. It must not be handed code.
+    pub(super) fn unknown_object(&mut self, arguments: &[HostExpr]) -> Read<HostValue> {
+        for argument in arguments {
+            let value = self.value(argument)?;
+            self.must_be_data(&value, &argument.range)?;
+        }
+        Ok(HostValue::Unknown)
+    }
+
+    /// Reports code that an object may run at a time, and in a thread, of its own.
+    fn must_be_data(&self, value: &HostValue, range: &Range<usize>) -> Read<()> {
+        if !matches!(value, HostValue::Closure(_) | HostValue::Function(_)) {
+            return Ok(());
+        }
         self.wrong(
             range,
             "this object may call the function that it is given",
             "expected an object that calls nothing",
-            "call the function where it runs; a stop callback runs in the thread that requests the \
-             stop, or in the thread that makes it (ISO C++, stopcallback.cons)",
+            "call the function where it runs, or start a `std::thread`",
         )
     }
 
@@ -413,8 +433,8 @@ impl Machine<'_> {
         if let (HostValue::Thread(thread), "join") = (&object, method) {
             return self.join_thread(*thread, range);
         }
-        if let HostValue::Thread(thread) | HostValue::Stop(thread) = &object
-            && let Some(value) = self.stop_call(*thread, method, range)?
+        if let Some(stop) = self.stop_state(&object)
+            && let Some(value) = self.stop_call(stop, method, range)?
         {
             return Ok(value);
         }
@@ -424,7 +444,11 @@ impl Machine<'_> {
         }
         let mut values = Vec::new();
         for argument in arguments {
-            values.push(self.value(argument)?);
+            let value = self.value(argument)?;
+            if matches!(object, HostValue::Unknown | HostValue::Unset) {
+                self.must_be_data(&value, &argument.range)?;
+            }
+            values.push(value);
         }
         match (&object, method) {
             (HostValue::Buffer(_) | HostValue::Cells(..), "size") => {

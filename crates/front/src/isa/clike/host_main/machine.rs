@@ -9,6 +9,7 @@ use super::parser::Read;
 pub(super) use super::tree::{BYTE, element_of};
 use super::tree::{
     HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostStmt, HostStmtKind, HostType,
+    is_stop_class, names_stops,
 };
 pub(super) use super::values::null;
 use super::values::{
@@ -54,10 +55,14 @@ pub(super) struct Machine<'a> {
     tries: usize,
     /// The code is a function that the runtime calls.
     pub(super) inside: bool,
+    /// The code is a stop callback.
+    pub(super) stop_callback: bool,
     /// Whose lines are followed: 0 is `main`.
     pub(super) thread: usize,
     /// The name that memory gets which the expression allocates.
     pub(super) hint: Option<String>,
+    /// The order of the callbacks of each stop state that a request calls.
+    pub(super) callback_orders: HashMap<usize, Vec<usize>>,
     /// Loops of which only some iterations are followed.
     pub(super) bounded: Vec<String>,
     /// Assumptions that the answer names.
@@ -91,8 +96,10 @@ impl<'a> Machine<'a> {
             steps: 0,
             tries: 0,
             inside: false,
+            stop_callback: false,
             thread: 0,
             hint: None,
+            callback_orders: HashMap::new(),
             bounded: Vec::new(),
             assumed: Vec::new(),
         }
@@ -127,7 +134,7 @@ impl<'a> Machine<'a> {
         if flow != Flow::Exit {
             self.threads_end();
         }
-        Ok(())
+        self.place_callbacks()
     }
 
     pub(super) fn wrong<T>(
@@ -170,6 +177,14 @@ impl<'a> Machine<'a> {
 
     /// Adds a call of the runtime.
     pub(super) fn emit_call(&mut self, text: String, range: &Range<usize>) -> Read<()> {
+        if self.stop_callback {
+            return self.wrong(
+                range,
+                "a stop callback that calls the runtime is not followed",
+                "expected code that accesses memory: it may run at any time, or not at all",
+                "call the runtime in the thread that requests the stop",
+            );
+        }
         if self.inside {
             let d = self.code.error(
                 "blocking-callback",
@@ -377,7 +392,9 @@ impl<'a> Machine<'a> {
             .last_mut()
             .and_then(Vec::pop)
             .unwrap_or_default();
-        self.join_at_end(&scope)?;
+        if *flow != Flow::Exit {
+            self.destroy_at_end(&scope)?;
+        }
         self.end_objects(&scope, flow)?;
         let mut ended: Vec<usize> = scope
             .values()
@@ -422,23 +439,31 @@ impl<'a> Machine<'a> {
         scopes.flat_map(HashMap::values).any(of)
     }
 
-    /// Joins the threads that join at the end of their scope.
-    fn join_at_end(&mut self, scope: &HashMap<String, HostPlace>) -> Read<()> {
-        let mut threads: Vec<(usize, Range<usize>)> = Vec::new();
-        for place in scope.values() {
-            let HostPlace::Cell(at) = place else { continue };
-            let variable = &self.state.cells[*at];
-            if let (HostValue::Thread(thread), HostBase::Thread(true)) =
-                (&variable.value, &variable.of.base)
-            {
-                threads.push((*thread, 0..0));
+    /// Runs the destructors of stop callbacks, and of threads that join, the last made first.
+    fn destroy_at_end(&mut self, scope: &HashMap<String, HostPlace>) -> Read<()> {
+        let cells = scope.values().filter_map(|place| match place {
+            HostPlace::Cell(at) => Some(*at),
+            _ => None,
+        });
+        let mut cells: Vec<usize> = cells.collect();
+        cells.sort_unstable();
+        cells.dedup();
+        for at in cells.into_iter().rev() {
+            let variable = &self.state.cells[at];
+            match (&variable.value, &variable.of.base) {
+                (HostValue::Thread(thread), HostBase::Thread(true)) => {
+                    let thread = *thread;
+                    // The destructor requests a stop first (ISO C++, thread.jthread.cons).
+                    if let Some(stop) = self.stop_state(&HostValue::Thread(thread)) {
+                        self.stop_call(stop, "request_stop", &(0..0))?;
+                    }
+                    self.join_thread(thread, &(0..0))?;
+                }
+                (HostValue::StopCallback(callback), _) if !variable.of.reference => {
+                    self.end_callback(*callback);
+                }
+                _ => {}
             }
-        }
-        threads.sort_by_key(|thread| thread.0);
-        for (thread, range) in threads {
-            // The destructor requests a stop first (ISO C++, thread.jthread.cons).
-            self.stop_call(thread, "request_stop", &range)?;
-            self.join_thread(thread, &range)?;
         }
         Ok(())
     }
@@ -587,6 +612,10 @@ impl<'a> Machine<'a> {
                     let (of, all) = (of.clone(), all.clone());
                     self.record_of(&of, &all, &tree.range)?
                 }
+                (of, HostExprKind::Braces(all)) if names_stops(of) => {
+                    let (of, all) = (of.clone(), all.clone());
+                    self.construct(&of, &all, &declared.name, &tree.range)?
+                }
                 (_, HostExprKind::Braces(all)) if all.is_empty() => zero_of(&declared.of),
                 _ => self.named_value(tree, &declared.name)?,
             },
@@ -605,6 +634,11 @@ impl<'a> Machine<'a> {
             HostBase::Record(record) if declared.of.pointers == 0 => {
                 let record = record.clone();
                 self.new_record(&record)?
+            }
+            HostBase::Other(class)
+                if declared.of.pointers == 0 && is_stop_class(class, "stop_source") =>
+            {
+                self.stop_source(&[], &declared.name, &declared.range)?
             }
             _ => HostValue::Unset,
         })

@@ -40,6 +40,7 @@ mod parser;
 mod records;
 mod runtime;
 mod samples;
+mod stops;
 mod symbols;
 mod templates;
 mod threads;
@@ -47,6 +48,7 @@ mod trace;
 mod transfers;
 mod tree;
 mod values;
+mod virtual_memory;
 
 pub use code::HostCode;
 pub use constants::Constants;

@@ -30,7 +30,7 @@ const MULTIPROCESSORS: i64 = 16;
 
 impl Machine<'_> {
     /// Notes something that is taken for granted.
-    fn assume(&mut self, note: String) {
+    pub(super) fn assume(&mut self, note: String) {
         if !self.assumed.contains(&note) {
             self.assumed.push(note);
         }

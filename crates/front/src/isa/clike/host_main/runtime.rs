@@ -99,6 +99,9 @@ impl Machine<'_> {
         if self.code.dialect == Dialect::OpenCl {
             return self.opencl_call(&call);
         }
+        if is_driver_call(name) {
+            return self.driver_call(&call);
+        }
         if SILENT.contains(&name) {
             self.forget_results(&values);
             return Ok(SUCCESS);
@@ -530,7 +533,11 @@ impl Machine<'_> {
     }
 
     /// Writes the answer of a call to its first operand.
-    fn answer(&mut self, call: &RuntimeCallSite<'_>, value: HostValue) -> Read<HostValue> {
+    pub(super) fn answer(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        value: HostValue,
+    ) -> Read<HostValue> {
         match self.operand(call, 0)? {
             HostValue::Cell(at) => self.state.cells[at].value = value,
             HostValue::Pointer(Pointer {
@@ -757,6 +764,12 @@ pub(super) struct RuntimeCallSite<'a> {
     pub(super) range: &'a Range<usize>,
     /// The name of the variable that receives the result.
     pub(super) hint: String,
+}
+
+/// Whether a function is of the driver.
+pub(super) fn is_driver_call(name: &str) -> bool {
+    let rest = name.strip_prefix("cu").unwrap_or("");
+    rest.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
 /// The word of a kind of copies.

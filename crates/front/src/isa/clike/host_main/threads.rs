@@ -1,4 +1,4 @@
-//! Host threads: `std::thread` and `std::jthread` with its `std::stop_token`.
+//! Host threads: `std::thread` and `std::jthread`.
 //!
 //! A thread is a thread of the host program that remains. Its start and its end are handed over by
 //! flags, as a release and an acquire: the constructor synchronises with the start, and the end
@@ -15,7 +15,7 @@ use super::code::words_of;
 use super::machine::{Flow, Machine, element_of};
 use super::parser::Read;
 use super::tree::{HostBase, HostExpr, HostFunction};
-use super::values::{AllocatedBy, HostLambda, HostPlace, HostValue};
+use super::values::{AllocatedBy, Borrower, HostLambda, HostPlace, HostValue};
 use program::Ty;
 
 impl Machine<'_> {
@@ -48,52 +48,26 @@ impl Machine<'_> {
         let starts = self.flag(&format!("{name}_starts"), range);
         self.flag(&format!("{name}_ends"), range);
         if takes_token(&function) {
-            let stops = self.flag(&format!("{name}_stops"), range);
-            self.state.stops.insert(number, stops);
-            values.insert(0, HostValue::Stop(number));
+            let stop = self.new_stop(&format!("{name}_stops"), range);
+            self.state.stop_of_thread.insert(number, stop);
+            values.insert(0, HostValue::Stop(stop));
         }
-        for object in &mut self.state.memory {
-            object.escapes |= !object.allocation.is_device();
-        }
-        self.state.begun = true;
+        self.memory_escapes();
         self.raise(&starts, range);
         self.state.threads.push((name.clone(), Vec::new()));
         self.follow_thread(number, &function, values, scope.as_ref(), range)?;
         if let Some(closure) = &scope {
-            self.share(closure, number);
+            self.share(closure, Borrower::Thread(number));
         }
         Ok(HostValue::Thread(number))
     }
 
-    /// `st.stop_requested()`, `t.request_stop()` and their like. A request synchronises with the
-    /// question that sees it (ISO C++, thread.stoptoken.intro).
-    pub(super) fn stop_call(
-        &mut self,
-        thread: usize,
-        method: &str,
-        range: &Range<usize>,
-    ) -> Read<Option<HostValue>> {
-        let Some(flag) = self.state.stops.get(&thread).cloned() else {
-            return Ok(None);
-        };
-        let reference = reference(&flag);
-        let call = match method {
-            "stop_requested" => format!("{reference}.load(cuda::memory_order_acquire)"),
-            "request_stop" => format!("{reference}.exchange(1, cuda::memory_order_acq_rel)"),
-            "stop_possible" => return Ok(Some(HostValue::Int(1, Ty::S32))),
-            "get_stop_token" | "get_token" | "get_stop_source" => {
-                return Ok(Some(HostValue::Stop(thread)));
-            }
-            _ => return Ok(None),
-        };
-        let register = self.register();
-        self.emit(format!("int {register} = {call};"), range);
-        let value = HostValue::Register(register, Ty::S32);
-        // The first request is the one that makes it.
-        Ok(Some(match method {
-            "request_stop" => self.binary("==", value, HostValue::Int(0, Ty::S32), range)?,
-            _ => value,
-        }))
+    /// Lets other threads access the memory that exists.
+    pub(super) fn memory_escapes(&mut self) {
+        for object in &mut self.state.memory {
+            object.escapes |= !object.allocation.is_device();
+        }
+        self.state.begun = true;
     }
 
     fn unfollowed_thread<T>(&mut self, range: &Range<usize>) -> Read<T> {
@@ -105,8 +79,8 @@ impl Machine<'_> {
         )
     }
 
-    /// A flag by which a thread hands over its start or its end. Returns its name.
-    fn flag(&mut self, name: &str, range: &Range<usize>) -> String {
+    /// A flag of the program that remains, which is 0 at first. Returns its name.
+    pub(super) fn flag(&mut self, name: &str, range: &Range<usize>) -> String {
         let element = element_of(&HostBase::Int(Ty::S32));
         let memory = self.allocate(name, range, element, element.bytes(), AllocatedBy::Variable);
         self.zeroed(memory);
@@ -114,7 +88,7 @@ impl Machine<'_> {
         self.state.memory[memory].name.clone()
     }
 
-    fn raise(&mut self, flag: &str, range: &Range<usize>) {
+    pub(super) fn raise(&mut self, flag: &str, range: &Range<usize>) {
         let reference = reference(flag);
         self.emit(
             format!("{reference}.store(1, cuda::memory_order_release);"),
@@ -122,7 +96,7 @@ impl Machine<'_> {
         );
     }
 
-    fn await_flag(&mut self, flag: &str, range: &Range<usize>) {
+    pub(super) fn await_flag(&mut self, flag: &str, range: &Range<usize>) {
         let load = format!("{}.load(cuda::memory_order_acquire)", reference(flag));
         self.emit(format!("while ({load} == 0) {{ }}"), range);
     }
@@ -169,17 +143,17 @@ impl Machine<'_> {
         )
     }
 
-    /// Notes the variables that a running thread captures by reference.
-    fn share(&mut self, closure: &HostLambda, number: usize) {
+    /// Notes the variables that code captures by reference.
+    pub(super) fn share(&mut self, closure: &HostLambda, by: Borrower) {
         let words = words_of(self.code, &closure.function.range);
         for (name, place) in &closure.scope {
             if let (HostPlace::Cell(at), true) = (place, words.contains(name)) {
-                self.state.shared.push((*at, number));
+                self.state.shared.push((*at, by));
             }
         }
     }
 
-    /// Reports a variable that a running thread shares.
+    /// Reports a variable that a running thread or a stop callback shares.
     pub(super) fn not_shared(&mut self, cell: usize, range: &Range<usize>) -> Read<()> {
         match self.state.shared.iter().any(|(at, _)| *at == cell) {
             true => self.shared_variable(range),
@@ -206,7 +180,9 @@ impl Machine<'_> {
     pub(super) fn join_thread(&mut self, number: usize, range: &Range<usize>) -> Read<HostValue> {
         let name = self.state.threads[number].0.clone();
         self.await_flag(&format!("{name}_ends"), range);
-        self.state.shared.retain(|(_, thread)| *thread != number);
+        self.state
+            .shared
+            .retain(|(_, by)| *by != Borrower::Thread(number));
         self.state.joined.push(number);
         Ok(HostValue::Unset)
     }
@@ -219,6 +195,6 @@ fn takes_token(function: &HostFunction) -> bool {
     )
 }
 
-fn reference(flag: &str) -> String {
+pub(super) fn reference(flag: &str) -> String {
     format!("cuda::atomic_ref<int, cuda::thread_scope_system>({flag}[0])")
 }

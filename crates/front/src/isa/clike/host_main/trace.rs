@@ -65,6 +65,8 @@ pub struct ProgramMemory {
     pub symbol: bool,
     /// The values that it begins with; `None`: any.
     pub initial: Vec<Option<i64>>,
+    /// The number of the memory of which it is another address.
+    pub alias: Option<usize>,
     /// Whether the host writes values that are not worked out before the first command.
     pub open: bool,
 }
@@ -225,6 +227,7 @@ impl HostCode<'_> {
             symbol: m.symbol,
             cells: m.cells(),
             initial: m.initial.clone(),
+            alias: m.alias,
             open: m.open,
         };
         state.memory.iter().map(of).collect()

@@ -383,7 +383,7 @@ impl Machine<'_> {
             }
             ("cudaFree", AllocatedBy::Device | AllocatedBy::Managed) => {
                 // A single thread uses it behind this in no way that is not seen here.
-                if !self.state.threads.is_empty() {
+                if !self.state.is_alone() {
                     let name = self.state.memory[memory].name.clone();
                     self.emit_call(format!("cudaFree({name});"), call.range)?;
                 } else if self.state.begun {

@@ -48,8 +48,8 @@ pub(super) enum HostExprKind {
     Cast(HostType, Box<HostExpr>),
     SizeOfType(HostType),
     SizeOf(Box<HostExpr>),
-    /// `new T`, `new T[n]`
-    New(HostType, Option<Box<HostExpr>>),
+    /// `new T`, `new T[n]`, and the values of the constructor.
+    New(HostType, Option<Box<HostExpr>>, Vec<HostExpr>),
     /// `new (p) T(value)`
     Place(Box<HostExpr>, HostType, Vec<HostExpr>),
     /// `delete p`, `delete[] p`
@@ -140,6 +140,19 @@ pub(super) struct TemplateParameter {
 pub(super) enum TemplateArgument {
     Type(HostType),
     Value(HostExpr),
+}
+
+/// Whether a type is the class of the library, with template arguments or without.
+pub(super) fn is_stop_class(class: &str, name: &str) -> bool {
+    let plain = class.split('<').next().unwrap_or(class);
+    plain.rsplit("::").next() == Some(name)
+}
+
+/// Whether objects of a type have or use a stop state.
+pub(super) fn names_stops(of: &HostType) -> bool {
+    of.pointers == 0
+        && matches!(&of.base, HostBase::Other(class)
+            if is_stop_class(class, "stop_source") || is_stop_class(class, "stop_callback"))
 }
 
 /// A function of a class, which is parsed where it is called.

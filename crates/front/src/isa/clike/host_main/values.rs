@@ -45,8 +45,12 @@ pub(super) enum HostValue {
     Closure(Rc<HostLambda>),
     /// A host thread.
     Thread(usize),
-    /// The stop state of a host thread.
+    /// An allocation of the driver.
+    PhysicalMemory(usize),
+    /// A stop state.
     Stop(usize),
+    /// A callback of a stop state.
+    StopCallback(usize),
     /// A graph, or an instance of one.
     Graph(usize),
     /// A kernel of OpenCL with its arguments.
@@ -207,6 +211,10 @@ pub(super) struct MemoryObject {
     pub(super) is_member: bool,
     /// Whether it is a variable of the device that the file declares.
     pub(super) symbol: bool,
+    /// The range of addresses that it is, if the program maps it.
+    pub(super) addresses: Option<AddressRange>,
+    /// The memory of which it is another address.
+    pub(super) alias: Option<usize>,
 }
 
 impl MemoryObject {
@@ -279,6 +287,25 @@ impl MemoryObject {
         self.initial = vec![value; self.cells()];
         self.shadow = self.initial.clone();
     }
+}
+
+/// The state of a range of addresses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct AddressRange {
+    /// The allocation that is mapped to it.
+    pub(super) mapped: Option<usize>,
+    pub(super) accessible: bool,
+    /// Where its mapping ended.
+    pub(super) ended: Option<Range<usize>>,
+}
+
+/// An allocation of `cuMemCreate`.
+#[derive(Clone, Debug)]
+pub(super) struct PhysicalMemory {
+    pub(super) bytes: i64,
+    /// The first memory to which it was mapped.
+    pub(super) first: Option<usize>,
+    pub(super) released: bool,
 }
 
 /// A stream of the program.
@@ -372,6 +399,8 @@ pub(super) enum LineEffect {
     Write(usize),
     /// It uses something behind its end.
     LateUse,
+    /// The callbacks of a stop state run here.
+    Callbacks(usize),
     /// Anything else.
     Other,
 }
@@ -390,6 +419,8 @@ pub(super) struct ProgramState {
     pub(super) memory: Vec<MemoryObject>,
     pub(super) streams: Vec<StreamObject>,
     pub(super) events: Vec<EventObject>,
+    /// Allocations of the driver.
+    pub(super) physical: Vec<PhysicalMemory>,
     pub(super) graphs: Vec<GraphObject>,
     /// The capture that has begun.
     pub(super) capture: Option<StreamCapture>,
@@ -399,10 +430,13 @@ pub(super) struct ProgramState {
     pub(super) lines: Vec<HostLine>,
     /// The lines of threads that have started, with their names.
     pub(super) threads: Vec<(String, Vec<HostLine>)>,
-    /// Variables that a running thread captures by reference, with the number of the thread.
-    pub(super) shared: Vec<(usize, usize)>,
-    /// The flags by which threads are asked to stop, by the number of the thread.
-    pub(super) stops: BTreeMap<usize, String>,
+    /// Variables that a running thread or a stop callback captures by reference.
+    pub(super) shared: Vec<(usize, Borrower)>,
+    /// The flags of stop states.
+    pub(super) stops: Vec<String>,
+    /// The stop state of each thread that has one.
+    pub(super) stop_of_thread: BTreeMap<usize, usize>,
+    pub(super) stop_callbacks: Vec<StopCallback>,
     /// The threads that were joined.
     pub(super) joined: Vec<usize>,
     /// OpenCL: memory, queues and events that were retained, once for each retain.
@@ -420,6 +454,33 @@ pub(super) struct ProgramState {
     pub(super) ended: bool,
     /// Whether a function threw something that it did not catch.
     pub(super) thrown: bool,
+}
+
+impl ProgramState {
+    /// Whether no code but that which is followed accesses memory of the host.
+    pub(super) fn is_alone(&self) -> bool {
+        self.threads.is_empty() && self.stop_callbacks.is_empty()
+    }
+}
+
+/// The code that captures a variable by reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Borrower {
+    Thread(usize),
+    StopCallback(usize),
+}
+
+/// A function that a request to stop calls.
+#[derive(Clone, Debug)]
+pub(super) struct StopCallback {
+    /// The number of its stop state.
+    pub(super) stop: usize,
+    /// The flag that says whether it is registered, taken or withdrawn.
+    pub(super) registered: String,
+    /// The flag that says whether its function has returned.
+    pub(super) returned: String,
+    pub(super) lines: Vec<HostLine>,
+    pub(super) range: Range<usize>,
 }
 
 /// An object with a count of references.

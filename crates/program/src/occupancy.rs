@@ -7,7 +7,7 @@
 //! - CUDA Toolkit, `cuda_occupancy.h`: registers are given to warps in units of 256, warps to four
 //!   partitions; shared memory in units of 128 bytes, with 1024 more for each block since sm_80.
 
-use program::{LocationKind, Program, Scope, Space};
+use crate::{LocationKind, Program, Scope, Space};
 
 /// The limits of a multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,12 @@ pub static MULTIPROCESSORS: [Multiprocessor; 12] = [
     sm(103, 2048, 32, 228),
     sm(120, 1536, 24, 100),
     sm(121, 1536, 24, 100),
+];
+
+/// Their names.
+pub const TARGETS: &[&str] = &[
+    "sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103",
+    "sm_120", "sm_121",
 ];
 
 const WARP: u64 = 32;
@@ -132,6 +138,12 @@ mod tests {
         multiprocessor(target)?
             .room(threads, shared, Some(registers))
             .ok()
+    }
+
+    #[test]
+    fn each_target_has_a_name() {
+        let names = MULTIPROCESSORS.iter().map(|sm| format!("sm_{}", sm.target));
+        assert!(names.eq(TARGETS.iter().map(|name| (*name).to_owned())));
     }
 
     #[test]
