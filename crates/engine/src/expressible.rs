@@ -21,6 +21,9 @@ enum ModelWord {
     EitherRole(BaseRole, BaseRole),
     /// A tag, unless the model tells no accesses apart by their tags.
     Tag(Tag),
+    /// Any of these sets of accesses to memory and of fences of it, unless the model tells no
+    /// accesses apart by their tags.
+    Memory(&'static [&'static str]),
 }
 
 impl ModelWord {
@@ -31,6 +34,9 @@ impl ModelWord {
                 !signature::speaks_of(model, a) && !signature::speaks_of(model, b)
             }
             ModelWord::Tag(tag) => signature::is_deaf_to(model, tag),
+            ModelWord::Memory(sets) => {
+                signature::has_tags(model) && !signature::has_set(model, sets)
+            }
         }
     }
 }
@@ -69,7 +75,15 @@ const FEATURES: &[Feature] = &[
     Feature(ModelWord::Tag(Tag::Half), |program| {
         tagged(program, Tag::Half, "proxy fences of one direction")
     }),
-    Feature(ModelWord::Tag(Tag::ImageFence), image),
+    Feature(ModelWord::Memory(&["IMAGE", "IMAGE_FENCE"]), |program| {
+        of_kind(program, "images", |kind| {
+            matches!(kind, MemoryKind::Image(_))
+        })
+    }),
+    Feature(
+        ModelWord::Memory(&["PIPE", "PIPE_READ", "PIPE_WRITE"]),
+        |program| of_kind(program, "pipes", |kind| kind == MemoryKind::Pipe),
+    ),
     Feature(ModelWord::Role(BaseRole::Asynchronous), |program| {
         let instr = program.asynchronous()?;
         Some(named("asynchronous operations", instr))
@@ -93,14 +107,14 @@ const FEATURES: &[Feature] = &[
     ),
 ];
 
-/// The first image of a program, described.
-fn image(program: &Program) -> Option<String> {
-    let is_image = |location: &&Location| match location.kind {
-        LocationKind::Object { kind, .. } => matches!(kind, MemoryKind::Image(_)),
+/// The first object of a kind in a program, described.
+fn of_kind(program: &Program, what: &str, is: impl Fn(MemoryKind) -> bool) -> Option<String> {
+    let is_of = |location: &&Location| match location.kind {
+        LocationKind::Object { kind, .. } => is(kind),
         LocationKind::Alias { .. } => false,
     };
-    let found = program.locations.iter().find(is_image)?;
-    Some(format!("images (`{}`)", found.name))
+    let found = program.locations.iter().find(is_of)?;
+    Some(format!("{what} (`{}`)", found.name))
 }
 
 /// The first instruction with a tag, described.

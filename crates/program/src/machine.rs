@@ -30,6 +30,8 @@ pub enum MemoryKind {
     Buffer,
     /// OpenCL: an image object, with the width of its rows in pixels; 0: it has one row.
     Image(u32),
+    /// OpenCL: a pipe object, its packets or its state.
+    Pipe,
     /// OpenCL: coarse-grained shared virtual memory.
     SvmCoarse,
     /// OpenCL: fine-grained shared virtual memory of a buffer, without atomics.
@@ -64,6 +66,7 @@ impl MemoryKind {
             MemoryKind::Private => "PRIVATE",
             MemoryKind::Buffer => "BUFFER",
             MemoryKind::Image(_) => "IMAGE",
+            MemoryKind::Pipe => "PIPE",
             MemoryKind::SvmCoarse => "SVM_COARSE",
             MemoryKind::SvmFine => "SVM_FINE",
             MemoryKind::SvmFineAtomic => "SVM_FINE_ATOMIC",

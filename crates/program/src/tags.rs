@@ -149,6 +149,10 @@ tags! {
     Global "GLOBAL" (Several, Built) "OpenCL: fences of global memory; accesses to it";
     Local "LOCAL" (Several, Built) "OpenCL: fences of local memory; accesses to it";
     ImageFence "IMAGE_FENCE" (Several, Unbuilt) "OpenCL: fences of images";
+    PipeRead "PIPE_READ" (Several, Unbuilt)
+        "OpenCL: accesses of a kernel to a pipe from which it reads";
+    PipeWrite "PIPE_WRITE" (Several, Unbuilt)
+        "OpenCL: accesses of a kernel to a pipe to which it writes";
     Map "MAP" (Several, Built) "OpenCL: accesses of a command that maps memory to the host";
     Unmap "UNMAP" (Several, Built) "OpenCL: accesses of a command that ends a mapping";
     Discards "DISCARDS" (Several, Built)

@@ -38,18 +38,16 @@ pub(crate) fn source(test: &LitmusTest, shape: &KernelShape) -> Result<String, S
         return Err("it is not in OpenCL C: `--on opencl` runs no other dialect".into());
     }
     for location in &program.locations {
-        if matches!(
-            location.kind,
-            LocationKind::Object {
-                kind: MemoryKind::Image(_),
-                ..
-            }
-        ) {
-            return Err(format!(
-                "`{}` is an image: kernels get buffers alone",
-                location.name
-            ));
-        }
+        let LocationKind::Object { kind, .. } = location.kind else {
+            continue;
+        };
+        let what = match kind {
+            MemoryKind::Image(_) => "an image",
+            MemoryKind::Pipe => "a pipe",
+            _ => continue,
+        };
+        let name = &location.name;
+        return Err(format!("`{name}` is {what}: kernels get buffers alone"));
     }
     // A backslash would join the next line to the comment.
     let mut text = format!(

@@ -68,6 +68,7 @@ pub(super) const KINDS: &[&str] = &[
 pub(super) const OPENCL_KINDS: &[&str] = &[
     "buffer",
     "image",
+    "pipe",
     "svm-coarse",
     "svm-fine",
     "svm-fine-atomic",
@@ -85,6 +86,7 @@ const ALL_KINDS: &[&str] = &[
     "local",
     "buffer",
     "image",
+    "pipe",
     "svm-coarse",
     "svm-fine",
     "svm-fine-atomic",
@@ -342,8 +344,8 @@ pub(super) const LOCATION: &[TableKey] = &[
         "kind",
         ValueShape::Word(ALL_KINDS),
         "CUDA: device, managed, mapped, system, file, shared or local; managed if absent. \
-         OpenCL: buffer, image, svm-coarse, svm-fine, svm-fine-atomic or system; buffer if \
-         absent",
+         OpenCL: buffer, image, pipe, svm-coarse, svm-fine, svm-fine-atomic or system; buffer \
+         if absent",
     ),
     key(
         "width",

@@ -524,6 +524,7 @@ fn opencl_memory(
     if capped || (memory.global && !memory.local && kind != MemoryKind::SvmFineAtomic) {
         let word = match kind {
             MemoryKind::Image(_) => "image",
+            MemoryKind::Pipe => "pipe",
             MemoryKind::SvmCoarse => "svm-coarse",
             MemoryKind::SvmFine => "svm-fine",
             MemoryKind::SvmFineAtomic => "svm-fine-atomic",

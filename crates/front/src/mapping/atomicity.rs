@@ -41,6 +41,7 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
         // Memory of OpenCL: PTX gives its operations no wider scope than OpenCL does.
         MemoryKind::Buffer
         | MemoryKind::Image(_)
+        | MemoryKind::Pipe
         | MemoryKind::SvmCoarse
         | MemoryKind::SvmFine
         | MemoryKind::SvmFineAtomic

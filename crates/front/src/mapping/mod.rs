@@ -147,9 +147,12 @@ impl Mapping {
             } = &mut location.kind
             {
                 // Memory of program scope, which each device has separately, keeps its kind; and
-                // images do, of which no model of PTX speaks.
-                let kept = Some(*kind)
-                    .filter(|kind| matches!(kind, MemoryKind::ProgramScope | MemoryKind::Image(_)));
+                // images and pipes do, of which no model of PTX speaks.
+                let of_opencl = matches!(
+                    kind,
+                    MemoryKind::ProgramScope | MemoryKind::Image(_) | MemoryKind::Pipe
+                );
+                let kept = Some(*kind).filter(|_| of_opencl);
                 (*opencl, *kind, *class) = (
                     Default::default(),
                     Default::default(),

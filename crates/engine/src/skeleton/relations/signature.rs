@@ -300,8 +300,14 @@ fn tags_of(model: &Model) -> impl Iterator<Item = Tag> {
     })
 }
 
-/// Whether a model tells accesses apart by their tags, but does not speak of this one.
-pub fn is_deaf_to(model: &Model, tag: Tag) -> bool {
+/// Whether a model uses one of these base sets.
+pub fn has_set(model: &Model, names: &[&str]) -> bool {
+    let mut nodes = model.nodes.iter();
+    nodes.any(|node| matches!(node.op, NodeOp::Base(id) if names.contains(&row(id).name)))
+}
+
+/// Whether a model tells accesses apart by their tags.
+pub fn has_tags(model: &Model) -> bool {
     // These say something of launches, and nothing of accesses.
     const OF_LAUNCHES: [Tag; 4] = [
         Tag::LaunchDependents,
@@ -309,7 +315,12 @@ pub fn is_deaf_to(model: &Model, tag: Tag) -> bool {
         Tag::Aligned,
         Tag::Lanes,
     ];
-    tags_of(model).any(|of| !OF_LAUNCHES.contains(&of)) && !tags_of(model).any(|of| of == tag)
+    tags_of(model).any(|of| !OF_LAUNCHES.contains(&of))
+}
+
+/// Whether a model tells accesses apart by their tags, but does not speak of this one.
+pub fn is_deaf_to(model: &Model, tag: Tag) -> bool {
+    has_tags(model) && !tags_of(model).any(|of| of == tag)
 }
 
 /// The base names of models.
@@ -645,6 +656,7 @@ const MEMORY_KINDS: &[(&str, &str)] = &[
         "OpenCL: accesses to buffer objects outside shared virtual memory",
     ),
     ("IMAGE", "OpenCL: accesses to images"),
+    ("PIPE", "OpenCL: accesses to pipes"),
     (
         "SVM_COARSE",
         "OpenCL: accesses to coarse-grained shared virtual memory",

@@ -245,6 +245,8 @@ pub(super) enum Storage {
     WriteOnly,
     /// `read_write`, likewise.
     ReadWrite,
+    /// `pipe`, for parameters only.
+    Pipe,
     /// `alignas(16)`. The checker aligns every object at least this much.
     Aligned,
 }

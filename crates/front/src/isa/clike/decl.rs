@@ -45,6 +45,8 @@ const STORAGE: &[(&str, Storage, [bool; 3])] = &[
     ("__write_only", Storage::WriteOnly, [false, true, false]),
     ("read_write", Storage::ReadWrite, [false, true, false]),
     ("__read_write", Storage::ReadWrite, [false, true, false]),
+    ("pipe", Storage::Pipe, [false, true, false]),
+    ("__pipe", Storage::Pipe, [false, true, false]),
 ];
 
 /// OpenCL's address spaces; `None`: the generic one.

@@ -171,9 +171,9 @@ impl<'a> Lowering<'a, '_> {
                     format!("a `{word}` variable in a function"),
                     "the language has them outside of functions only: declare it in `[memory]`",
                 ),
-                Storage::ReadOnly | Storage::WriteOnly | Storage::ReadWrite => (
+                Storage::ReadOnly | Storage::WriteOnly | Storage::ReadWrite | Storage::Pipe => (
                     format!("`{word}` is said of a variable"),
-                    "it is said of images that a kernel takes",
+                    "it is said of images and pipes that a kernel takes",
                 ),
                 Storage::Inline | Storage::OfPack | Storage::Kernel => (
                     format!("`{word}` is said of a variable"),

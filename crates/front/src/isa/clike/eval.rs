@@ -638,6 +638,7 @@ impl Lowering<'_, '_> {
         }
         if let Some(loc) = self.location(name) {
             self.refuse_image(loc, range);
+            self.refuse_pipe(loc, range);
             let of = self.of_location(loc);
             return match self.is_variable(loc) {
                 true => self.read(Place::Memory(Expr::Address(loc), of)),
@@ -909,6 +910,9 @@ impl Lowering<'_, '_> {
             return value;
         }
         if let Some(value) = self.image_call(word, tree, args) {
+            return value;
+        }
+        if let Some(value) = self.pipe_call(word, tree, args) {
             return value;
         }
         if let Some(value) = self.annotation(tree, word, args) {

@@ -490,7 +490,7 @@ impl Lowering<'_, '_> {
     }
 
     fn bind_parameter(&mut self, param: &super::ast::TypeName, body: &[Stmt]) {
-        if self.bind_image(param) {
+        if self.bind_pipe(param) || self.bind_image(param) {
             return;
         }
         let name = &param.declarator.name;

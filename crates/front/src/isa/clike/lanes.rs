@@ -24,7 +24,7 @@ use super::function::Args;
 use super::lower::Lowering;
 use super::types::{Type, Value};
 use crate::isa::ptx::{LaneSet, LaneValues, ShuffleMode, ShuffleSources, both, equal, fold};
-use program::{ATTENDED, Attendance, BinOp, CmpOp, Expr, Op, Scope, Tag, Tags, Ty};
+use program::{ATTENDED, Attendance, BinOp, CmpOp, Expr, GroupSeat, Op, Scope, Tag, Tags, Ty};
 
 /// The result that a thread computes from the values of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +146,14 @@ impl Lowering<'_, '_> {
             Scope::Warp if collective && !self.is_converged() => Attendance::Collective,
             Scope::Warp if self.env.language.cpp && self.may_have_ended() => Attendance::Running,
             _ => Attendance::All,
+        }
+    }
+
+    /// All threads of a group, which have to come.
+    pub(super) fn all_of(&self, group: Scope, seat: GroupSeat) -> LaneSet {
+        LaneSet {
+            attendance: self.attendance(group, true),
+            ..LaneSet::new(group, seat, Expr::Const(-1))
         }
     }
 

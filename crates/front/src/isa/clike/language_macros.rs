@@ -21,6 +21,8 @@ pub(super) const CUDA_MACROS: &[&str] = &[
 pub(super) const MACROS: &[&str] = &[
     // An event of a copy is a number.
     "event_t int",
+    // A reservation of a pipe is a number, and no reservation has this one.
+    "CLK_NULL_RESERVE_ID 0",
     // The values of these powers are not worked out.
     "pown(x, n) pow((x), (n))",
     "powr(x, y) pow((x), (y))",

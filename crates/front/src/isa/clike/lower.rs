@@ -188,6 +188,8 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) copies: super::copy_sites::AsyncCopies,
     /// OpenCL C: the images that the kernel takes.
     pub(super) images: Vec<super::image_words::ImageParameter>,
+    /// OpenCL C: the pipes that the kernel takes.
+    pub(super) pipes: Vec<super::pipe_words::PipeParameter>,
     /// The jumps of the current function.
     pub(super) jumps: Jumps,
     /// Functions of the code by name.
@@ -255,6 +257,7 @@ impl<'a, 's> Lowering<'a, 's> {
             exits: Vec::new(),
             copies: super::copy_sites::AsyncCopies::default(),
             images: Vec::new(),
+            pipes: Vec::new(),
             jumps: Jumps::default(),
             functions: HashMap::new(),
             prototypes: HashMap::new(),
@@ -319,6 +322,7 @@ pub(super) fn lower(
         l.patch(at, end);
     }
     l.end_copies();
+    l.end_pipes();
     l.keep_addresses();
     if unit.of_file {
         l.promote_objects();

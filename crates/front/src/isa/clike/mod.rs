@@ -36,7 +36,9 @@ use std::rc::Rc;
 
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, Span};
-use program::{Format, GroupSeat, Init, Instr, MemoryKind, OpenClMemory, Register, Space, Ty};
+use program::{
+    Format, GroupSeat, Init, Instr, LocId, MemoryKind, OpenClMemory, Register, Space, Ty,
+};
 
 mod addressed;
 mod annotations;
@@ -102,7 +104,9 @@ mod open_copies;
 mod operators;
 mod packs;
 mod parse;
+mod pipe_words;
 mod pipelines;
+mod pipes;
 mod place;
 mod preprocess;
 mod promote;
@@ -131,6 +135,7 @@ pub use classes::{class_name, class_named, initial as class_initial};
 pub use coordinates::Coordinates;
 pub use headers::{included, with_headers};
 pub use language::Language;
+pub use pipe_words::MOST_PACKETS;
 pub use source::{BlockLimit, KernelHead, KernelParameter, ParameterBound, SourceUnit, Traits};
 pub use types::Record;
 
@@ -314,6 +319,25 @@ pub fn declare_copies(symbols: &mut Symbols, sink: &mut Sink) {
     };
     let (name, kind) = (copy_sites::COPIES, MemoryKind::default());
     declare_counters(name, counters, kind, symbols, sink);
+}
+
+/// Declares the memory of a pipe's state, if memory is a pipe.
+pub fn declare_pipe(symbols: &mut Symbols, packets: LocId, sink: &mut Sink) {
+    let object = symbols.object(packets).1;
+    if object.kind != MemoryKind::Pipe {
+        return;
+    }
+    let kind = SymbolKind::Object(Object {
+        ty: Some((pipe_words::STATE, Span::default())),
+        atomic: Some(true),
+        opencl: object.opencl,
+        kind: MemoryKind::Pipe,
+        declared: true,
+        ..Object::scalar(0)
+    });
+    let (name, span) = (&symbols.get(packets).name, symbols.get(packets).span);
+    let name = pipe_words::state_name(name);
+    symbols.declare(&name, span, kind, sink);
 }
 
 /// Declares numbers, 0 to begin with, that the threads of a block share.

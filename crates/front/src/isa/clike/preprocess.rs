@@ -125,6 +125,7 @@ fn uses_macros_of_language(source: &str, dialect: Dialect) -> bool {
         Dialect::OpenCl => &[
             "sub_group",
             "event_t",
+            "RESERVE_ID",
             "pow",
             "rootn",
             "DECLARE_UF_",

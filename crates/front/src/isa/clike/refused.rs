@@ -193,8 +193,8 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     (
         &["pipe", "__pipe", "reserve_id_t"],
         OPENCL,
-        "pipes are",
-        PIPES,
+        "",
+        "use memory",
     ),
     (
         &["constexpr", "static_cast", "reinterpret_cast", "const_cast"],
@@ -274,10 +274,6 @@ const HANDLERS: &str = "write the handler as a thread of its own if it may be on
                         unspecified which thread of execution contains a signal handler \
                         invocation\" (ISO C++, intro.multithread)";
 
-/// The reason why pipes are refused, and what to use.
-const PIPES: &str = "use a buffer and atomic operations: a pipe is \"an ordered sequence of data \
-                     items\" (OpenCL API, Memory Model: Memory Objects), and no sentence says when a \
-                     reader sees an item";
 const OPENCL: [bool; 3] = [false, true, false];
 const CUDA: [bool; 3] = [false, false, true];
 const FLOATING: &str = "such floating-point types are";
@@ -536,15 +532,9 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "queries of images but their width and height",
         "write the number",
     ),
-    ("read_pipe", "pipes", PIPES),
-    ("write_pipe", "pipes", PIPES),
-    ("reserve_read_pipe", "pipes", PIPES),
-    ("reserve_write_pipe", "pipes", PIPES),
-    ("commit_read_pipe", "pipes", PIPES),
-    ("commit_write_pipe", "pipes", PIPES),
     (
         "work_group_",
-        "work-group functions of extensions and of pipes",
+        "work-group functions of extensions",
         "exchange through local memory and `barrier`, which orders more",
     ),
     (

@@ -1481,7 +1481,20 @@ fn constructs_that_are_not_supported_are_named() {
             ),
             ("read_only int i;", "`read_only` is said of a variable"),
             ("sampler_t s;", "samplers are not supported"),
-            ("pipe int p;", "pipes are not supported"),
+            ("pipe int p;", "`pipe` is said of a variable"),
+            (
+                "kernel void k(read_write pipe int p) { }",
+                "a kernel cannot read from and write to the same pipe",
+            ),
+            (
+                "kernel void k(read_only pipe int p) { }",
+                "nothing is bound to the pipe `p`",
+            ),
+            ("int r = read_pipe(x, &y);", "this is not a pipe"),
+            (
+                "local reserve_id_t i;",
+                "a reservation outside of private memory is not supported",
+            ),
             (
                 "event_t e = async_work_group_copy(x, y, 1, 0);",
                 "asynchronous copies are not supported",

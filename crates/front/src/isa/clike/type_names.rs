@@ -18,7 +18,7 @@ use super::scope::Binding;
 use super::types::{Enumeration, Qualified, Record, Structure, Type, Value};
 use super::words::{has_type, type_named};
 use diag::{MAX_NESTING, one_line};
-use program::{Class, Ty};
+use program::{Class, Space, Ty};
 
 /// The largest number of elements of an array that code declares.
 const MAX_ELEMENTS: u64 = 65_536;
@@ -33,6 +33,11 @@ impl<'a> Lowering<'a, '_> {
     /// The type that a declaration begins with; for `auto`, `void`. Defines an enumeration in it.
     pub(super) fn base(&mut self, specifiers: &Specifiers) -> Option<Qualified> {
         let mut named = None;
+        let shared = (specifiers.of_base.space).is_some_and(|space| space != Space::Local);
+        if shared && self.str(&specifiers.range).contains("reserve_id_t") {
+            self.refuse_shared_reservation(&specifiers.range);
+            return None;
+        }
         let ty = match &specifiers.base {
             Base::Void | Base::Auto => Type::Void,
             Base::Bool => Type::Bool,

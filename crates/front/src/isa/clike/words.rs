@@ -31,6 +31,7 @@ const TYPES: &[(&str, Ty, [bool; 3])] = &[
     ("bool", BYTE, [true; 3]),
     ("_Bool", BYTE, [true, true, false]),
     ("size_t", uint(64), [true; 3]),
+    ("reserve_id_t", int(64), [false, true, false]),
     ("cudaTextureObject_t", uint(64), [false, false, true]),
     ("CUtexObject", uint(64), [false, false, true]),
     ("int8_t", int(8), [true, false, true]),

@@ -261,6 +261,16 @@ impl Misuse<'_> {
             if kind == MemoryKind::ProgramScope {
                 continue;
             }
+            if kind == MemoryKind::Pipe {
+                let message = format!("`{}` of a pipe", request.name);
+                self.error("wrong-operand", span, message, |d| {
+                    d.label("expected a buffer object, or shared virtual memory")
+                        .note(
+                            "\"Pipe objects are not accessible from the host\" (OpenCL API, Pipes)",
+                        )
+                });
+                continue;
+            }
             let of_images = request.name.ends_with("Image");
             let of_objects = ["clEnqueueUnmapMemObject", "clEnqueueMigrateMemObjects"];
             if let MemoryKind::Image(_) = kind {

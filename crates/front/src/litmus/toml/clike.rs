@@ -13,7 +13,7 @@ use super::TestReader;
 use super::memory::is_identifier;
 use super::template::TemplateChoice;
 use crate::document::{Value, span_of};
-use crate::isa::clike::{ClikeCode, Env, Language, Record};
+use crate::isa::clike::{ClikeCode, Env, Language, MOST_PACKETS, Record};
 use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::build::CThreadDraft;
 use crate::litmus::demands::check_block;
@@ -161,6 +161,34 @@ impl TestReader<'_, '_> {
             object.kind = memory;
         }
         self.image_memory(table, object, choice);
+        if object.kind == MemoryKind::Pipe {
+            self.pipe_memory(table, object);
+        }
+    }
+
+    /// Reports a pipe that is not supported. Only atomic operations access it.
+    fn pipe_memory(&mut self, table: &DeTable<'_>, object: &mut Object) {
+        let at = |key: &str| table.get(key).map_or(Span::default(), span_of);
+        if table.contains_key("init") {
+            let message = "a pipe begins without packets";
+            self.sink
+                .error("conflicting-keys", at("init"), message, |d| {
+                    d.label("expected `size`, the number of packets that it can hold")
+                });
+        }
+        if object.init.len() > MOST_PACKETS {
+            let message = format!("pipes of more than {MOST_PACKETS} packets are not supported");
+            self.sink.error("unsupported", at("size"), message, |d| {
+                d.label("expected fewer")
+            });
+        }
+        if object.atomic == Some(true) || object.boolean {
+            let message = "the packets of this pipe are not supported";
+            self.sink.error("unsupported", at("type"), message, |d| {
+                d.label("expected a number, a vector, or a structure of them")
+            });
+        }
+        object.atomic = Some(true);
     }
 
     /// Sets the width of an image, and reports images that are not supported.
@@ -259,6 +287,7 @@ impl TestReader<'_, '_> {
         }
         let kind = match (kind, svm) {
             (Some("image"), _) => MemoryKind::Image(0),
+            (Some("pipe"), _) => MemoryKind::Pipe,
             (Some("svm-coarse"), _) | (None, Some("coarse")) => MemoryKind::SvmCoarse,
             (Some("svm-fine"), _) | (None, Some("fine")) => MemoryKind::SvmFine,
             (Some("svm-fine-atomic"), _) | (None, Some("fine-atomic")) => MemoryKind::SvmFineAtomic,

@@ -7,7 +7,7 @@ use ::toml::de::{DeTable, DeValue};
 use super::template::TemplateChoice;
 use super::{TestReader, integer};
 use crate::document::{Value, entries, span_of};
-use crate::isa::clike::{floating_format, is_boolean, type_named as c_type_named};
+use crate::isa::clike::{declare_pipe, floating_format, is_boolean, type_named as c_type_named};
 use crate::isa::ptx::{RegInit, type_named};
 use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::keys;
@@ -109,6 +109,7 @@ impl TestReader<'_, '_> {
                     symbols.set_multimem(id);
                 }
                 starts.push((id, values));
+                declare_pipe(&mut symbols, id, self.sink);
             }
         }
         for (id, values) in starts {

@@ -53,6 +53,7 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
             MemoryKind::Private
             | MemoryKind::Buffer
             | MemoryKind::Image(_)
+            | MemoryKind::Pipe
             | MemoryKind::SvmCoarse
             | MemoryKind::SvmFine
             | MemoryKind::SvmFineAtomic

@@ -50,7 +50,8 @@ impl ObjectUses {
             );
             let object = program.object(code.memory.cell(location.cell).location.0);
             objects.whole.push(is_whole.then_some(object));
-            objects.buffer.push(location.kind == MemoryKind::Buffer);
+            let is_shared = matches!(location.kind, MemoryKind::Buffer | MemoryKind::Pipe);
+            objects.buffer.push(is_shared);
         }
         if let Some(host) = program.host.as_deref() {
             objects.mappings = host
