@@ -18,6 +18,7 @@ o = { order = "in-order", context = "other" }
 x = { type = "int" }
 y = { type = "int" }
 i = { type = "int", size = 6, kind = "image", width = 3 }
+w = { type = "int", kind = "pipe" }
 
 [[kernel]]
 name = "K1"
@@ -105,6 +106,14 @@ fn image_commands_need_an_image_and_a_region_inside_of_it() {
         (
             "clEnqueueReadBuffer(q, i, CL_TRUE, y);",
             "`clEnqueueReadBuffer` of an image",
+        ),
+        (
+            "clEnqueueReadBuffer(q, w, CL_TRUE, y);",
+            "`clEnqueueReadBuffer` of a pipe",
+        ),
+        (
+            "clEnqueueCopyImageToBuffer(q, i, x, {2, 1, 0}, {2, 1, 1}, 0);",
+            "`clEnqueueCopyImageToBuffer` does not take such a region",
         ),
         (
             "clEnqueueMapImage(q, i, CL_TRUE, CL_MAP_READ, {0, 0, 0}, {2, 2, 1}, NULL, NULL);",

@@ -909,10 +909,8 @@ impl Lowering<'_, '_> {
         if let Some(value) = self.texture_fetch(tree, name, args) {
             return value;
         }
-        if let Some(value) = self.image_call(word, tree, args) {
-            return value;
-        }
-        if let Some(value) = self.pipe_call(word, tree, args) {
+        let of_object = self.image_call(word, tree, args);
+        if let Some(value) = of_object.or_else(|| self.pipe_call(word, tree, args)) {
             return value;
         }
         if let Some(value) = self.annotation(tree, word, args) {

@@ -12,7 +12,8 @@
 //!   `CL_UNSIGNED_INT32` or `CL_FLOAT`.
 //!
 //! # Where we differ
-//! - Images of several channels, samplers, and images of three dimensions are refused.
+//! - Images of several channels, images of three dimensions, and samplers with linear filters or
+//!   normalized coordinates are refused. A sampler is a constant.
 
 use std::ops::Range;
 
@@ -21,7 +22,7 @@ use super::image_words::{ImageParameter, coordinates};
 use super::lower::Lowering;
 use super::place::{Place, shifted};
 use super::types::{Qualified, Type, Value};
-use program::{BinOp, CmpOp, Expr, Format, LocId, MemoryKind, Ty};
+use program::{BinOp, CmpOp, Expr, Format, LocId, MemoryKind, Op, Ty};
 
 /// The number in a pixel, by the ending of a function; `None`: no function ends so.
 fn number(ending: &str) -> Option<Type> {
@@ -31,6 +32,29 @@ fn number(ending: &str) -> Option<Type> {
         "f" => Some(Type::Float(Format::SINGLE)),
         _ => None,
     }
+}
+
+/// Samplers (OpenCL C, *Samplers*): the bits of their properties, and two address modes.
+const SAMPLER_NORMALIZED: i64 = 1;
+const SAMPLER_LINEAR: i64 = 0x20;
+const SAMPLER_ADDRESS: i64 = 0xe;
+const SAMPLER_TO_EDGE: i64 = 2;
+const SAMPLER_CLAMP: i64 = 4;
+
+/// Whether a coordinate is not negative, and below a size.
+fn is_below(x: &Expr, size: i64) -> Expr {
+    Expr::Cmp(
+        CmpOp::Lt,
+        Ty::U32,
+        x.clone().into(),
+        Expr::Const(size).into(),
+    )
+}
+
+/// The nearest coordinate within a size.
+fn nearest(x: Expr, size: i64) -> Expr {
+    let bin = |op: BinOp, a: Expr, b: i64| Expr::Bin(op, Ty::S32, a.into(), Expr::Const(b).into());
+    bin(BinOp::Min, bin(BinOp::Max, x, 0), size - 1)
 }
 
 impl Lowering<'_, '_> {
@@ -137,22 +161,18 @@ impl Lowering<'_, '_> {
             true => Storage::ReadOnly,
             false => Storage::WriteOnly,
         };
-        let expected = if read.is_some() { 2 } else { 3 };
-        if read.is_some() && args.len() == 3 {
-            self.error(
-                "unsupported",
-                &tree.range,
-                "samplers are not supported",
-                |d| d.label("expected a read without a sampler: `read_imagei(image, coordinate)`"),
-            );
-            return Some(self.nothing());
-        }
-        if args.len() != expected {
-            let message = format!("`{word}` takes {expected} arguments, {} given", args.len());
+        let most = 3;
+        let least = if read.is_some() { 2 } else { most };
+        if !(least..=most).contains(&args.len()) {
+            let message = format!("`{word}` takes {most} arguments, {} given", args.len());
             self.error("wrong-operands", &tree.range, message, |d| {
-                d.label("expected as many")
+                d.label("expected as many; a read may lack the sampler")
             });
             return Some(self.nothing());
+        }
+        if let (Some(_), [image, sampler, coordinate]) = (&read, args) {
+            let done = self.sampled_pixel(word, &of, [image, sampler, coordinate], tree);
+            return Some(done.unwrap_or_else(|| self.nothing()));
         }
         let pixel = self.pixel(word, &of, access, args);
         let done = pixel.and_then(|pixel| match args.get(2) {
@@ -195,6 +215,20 @@ impl Lowering<'_, '_> {
         let [image, coordinate, ..] = args else {
             return None;
         };
+        let (loc, given) = self.image_that_fits(word, of, access, [image, coordinate])?;
+        let at = self.coordinates_of(coordinate, given);
+        let index = self.index_of_pixel(loc, at);
+        self.numbered_pixel(loc, index, &coordinate.range)
+    }
+
+    /// The image of a call and its number of coordinates, if the call fits it.
+    fn image_that_fits(
+        &mut self,
+        word: &str,
+        of: &Type,
+        access: Storage,
+        [image, coordinate]: [&Tree; 2],
+    ) -> Option<(LocId, usize)> {
         let (name, loc) = self.image_named(image)?;
         let there = self.of_location(loc);
         if there.ty != *of {
@@ -232,34 +266,119 @@ impl Lowering<'_, '_> {
             });
             return None;
         }
-        let index = self.index_of_pixel(loc, coordinate, given);
-        let pointer = Value::new(Expr::Address(loc), there.pointer());
-        let element = self.moved(pointer, index, false, &coordinate.range);
-        self.pointed(element, &coordinate.range)
+        Some((loc, given))
+    }
+
+    fn numbered_pixel(&mut self, loc: LocId, index: Value, range: &Range<usize>) -> Option<Place> {
+        let pointer = Value::new(Expr::Address(loc), self.of_location(loc).pointer());
+        let element = self.moved(pointer, index, false, range);
+        self.pointed(element, range)
+    }
+
+    /// The coordinates of a pixel: one or two.
+    fn coordinates_of(&mut self, coordinate: &Tree, given: usize) -> [Option<Expr>; 2] {
+        let all = self.components_of(coordinate, given);
+        let mut all = all.into_iter().map(|value| value.expr);
+        [all.next(), all.next()]
     }
 
     /// The number of a pixel, or a number behind all pixels.
-    fn index_of_pixel(&mut self, loc: LocId, coordinate: &Tree, given: usize) -> Value {
+    fn index_of_pixel(&mut self, loc: LocId, [x, y]: [Option<Expr>; 2]) -> Value {
         let [width, height] = self.sizes_of_image(loc);
-        let all = self.components_of(coordinate, given);
-        let mut all = all.into_iter().map(|value| value.expr);
-        let x = all.next().unwrap_or(Expr::Const(0));
-        let y = all.next().unwrap_or(Expr::Const(0));
+        let x = x.unwrap_or(Expr::Const(0));
+        let Some(y) = y else {
+            return Value::of(x, Ty::S32);
+        };
         let bin = |op: BinOp, a: Expr, b: Expr| Expr::Bin(op, Ty::S32, a.into(), b.into());
         let rows = bin(BinOp::Mul, y, Expr::Const(width));
-        if given == 1 {
-            return Value::of(x, Ty::S32);
-        }
-        let inside = Expr::Cmp(
-            CmpOp::Lt,
-            Ty::U32,
-            x.clone().into(),
-            Expr::Const(width).into(),
-        );
+        let inside = is_below(&x, width);
         let index = bin(BinOp::Add, rows, x);
         let behind = Expr::Const(width * height);
         let index = Expr::Select(inside.into(), index.into(), behind.into());
         Value::of(index, Ty::S32)
+    }
+
+    /// A sampler: `CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST`.
+    fn sampler(&mut self, tree: &Tree) -> Option<i64> {
+        let value = self.eval(tree).constant();
+        let reason = match value {
+            None => "is not a constant",
+            Some(value) if value & SAMPLER_NORMALIZED != 0 => "has normalized coordinates",
+            Some(value) if value & SAMPLER_LINEAR != 0 => "has a linear filter",
+            Some(value) if value & SAMPLER_ADDRESS > SAMPLER_CLAMP => "repeats the image",
+            Some(value) => return Some(value & SAMPLER_ADDRESS),
+        };
+        let message = format!("a sampler that {reason} is not supported");
+        self.error("unsupported", &tree.range, message, |d| {
+            d.label("expected integer coordinates, and the nearest pixel")
+                .help("`CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST`")
+        });
+        None
+    }
+
+    /// `read_imagei(image, sampler, coordinate)`
+    fn sampled_pixel(
+        &mut self,
+        word: &str,
+        of: &Type,
+        [image, sampler, coordinate]: [&Tree; 3],
+        tree: &Tree,
+    ) -> Option<Value> {
+        let address = self.sampler(sampler)?;
+        let (name, loc) = self.image_named(image)?;
+        let own = self.images.iter().find(|parameter| parameter.name == name);
+        if own.is_none_or(|parameter| parameter.access != Storage::ReadOnly) {
+            let message = format!("`{name}` is read with a sampler, and is not `read_only`");
+            self.error("wrong-operand", &image.range, message, |d| {
+                d.label("expected a `read_only` image of the kernel")
+                    .note("OpenCL C, Built-in Image Read Functions")
+            });
+            return None;
+        }
+        if let Some((Type::Float(_), _)) = self.vector_of_tree(coordinate) {
+            let message = "coordinates of floating point are not supported";
+            self.error("unsupported", &coordinate.range, message, |d| {
+                d.label("expected integers, as in `(int2)(x, y)`")
+            });
+            return None;
+        }
+        let (_, given) = self.image_that_fits(word, of, Storage::ReadOnly, [image, coordinate])?;
+        let sizes = self.sizes_of_image(loc);
+        let all = self.coordinates_of(coordinate, given);
+        let mut inside = Expr::Const(1);
+        let mut at = [None, None];
+        for (n, x) in all.into_iter().flatten().enumerate() {
+            let x = self.kept(Value::of(x, Ty::S32)).expr;
+            inside = Expr::Bin(
+                BinOp::And,
+                Ty::S32,
+                inside.into(),
+                is_below(&x, sizes[n]).into(),
+            );
+            at[n] = Some(match address {
+                SAMPLER_TO_EDGE => nearest(x, sizes[n]),
+                _ => x,
+            });
+        }
+        let index = self.index_of_pixel(loc, at);
+        let first = self.temporary(self.of_location(loc).word()?);
+        // The border of an image without a component for transparency is black, and opaque.
+        self.push(Op::Assign {
+            dst: first,
+            value: Expr::Const(0),
+        });
+        let skip = (address == SAMPLER_CLAMP).then(|| {
+            let outside = Expr::Cmp(CmpOp::Eq, Ty::S32, inside.into(), Expr::Const(0).into());
+            self.branch(outside)
+        });
+        let pixel = self.numbered_pixel(loc, index, &coordinate.range)?;
+        let value = self.read(pixel).expr;
+        self.push(Op::Assign { dst: first, value });
+        if let Some(skip) = skip {
+            let end = self.code.len();
+            self.patch(skip, end);
+        }
+        self.pixel_vector(Expr::Reg(first), of, tree)
     }
 
     /// Writes the first component of a vector to a pixel.
@@ -283,9 +402,14 @@ impl Lowering<'_, '_> {
 
     /// Reads a pixel into a vector.
     fn read_pixel(&mut self, pixel: Place, of: &Type, tree: &Tree) -> Option<Value> {
+        let first = self.read(pixel).expr;
+        self.pixel_vector(first, of, tree)
+    }
+
+    /// The vector of a pixel with this first component.
+    fn pixel_vector(&mut self, first: Expr, of: &Type, tree: &Tree) -> Option<Value> {
         let vector = Qualified::from(self.vector(&self.vector_word(of)?)?);
         let at = self.unnamed("pixel", &vector, &tree.range)?;
-        let first = self.read(pixel).expr;
         let one = match of {
             Type::Float(_) => i64::from(1.0f32.to_bits()),
             _ => 1,

@@ -23,6 +23,17 @@ pub(super) const MACROS: &[&str] = &[
     "event_t int",
     // A reservation of a pipe is a number, and no reservation has this one.
     "CLK_NULL_RESERVE_ID 0",
+    // A sampler is a number.
+    "sampler_t int",
+    "CLK_NORMALIZED_COORDS_FALSE 0",
+    "CLK_NORMALIZED_COORDS_TRUE 1",
+    "CLK_ADDRESS_NONE 0",
+    "CLK_ADDRESS_CLAMP_TO_EDGE 2",
+    "CLK_ADDRESS_CLAMP 4",
+    "CLK_ADDRESS_REPEAT 6",
+    "CLK_ADDRESS_MIRRORED_REPEAT 8",
+    "CLK_FILTER_NEAREST 0x10",
+    "CLK_FILTER_LINEAR 0x20",
     // The values of these powers are not worked out.
     "pown(x, n) pow((x), (n))",
     "powr(x, y) pow((x), (y))",

@@ -126,6 +126,8 @@ fn uses_macros_of_language(source: &str, dialect: Dialect) -> bool {
             "sub_group",
             "event_t",
             "RESERVE_ID",
+            "sampler_t",
+            "CLK_FILTER_",
             "pow",
             "rootn",
             "DECLARE_UF_",

@@ -184,12 +184,7 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
         "images of this shape are",
         "use `image1d_t` or `image2d_t`",
     ),
-    (
-        &["sampler_t"],
-        OPENCL,
-        "samplers are",
-        "read without one: `read_imagei(image, coordinate)`",
-    ),
+    (&["sampler_t"], OPENCL, "", "use memory"),
     (
         &["pipe", "__pipe", "reserve_id_t"],
         OPENCL,

@@ -1480,7 +1480,6 @@ fn constructs_that_are_not_supported_are_named() {
                 "this parameter is not an image",
             ),
             ("read_only int i;", "`read_only` is said of a variable"),
-            ("sampler_t s;", "samplers are not supported"),
             ("pipe int p;", "`pipe` is said of a variable"),
             (
                 "kernel void k(read_write pipe int p) { }",
@@ -1491,6 +1490,10 @@ fn constructs_that_are_not_supported_are_named() {
                 "nothing is bound to the pipe `p`",
             ),
             ("int r = read_pipe(x, &y);", "this is not a pipe"),
+            (
+                "int r = read_imagei(x, 0x20, 0).x;",
+                "a sampler that has a linear filter is not supported",
+            ),
             (
                 "local reserve_id_t i;",
                 "a reservation outside of private memory is not supported",

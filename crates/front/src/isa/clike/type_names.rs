@@ -32,12 +32,17 @@ impl<'a> Lowering<'a, '_> {
 
     /// The type that a declaration begins with; for `auto`, `void`. Defines an enumeration in it.
     pub(super) fn base(&mut self, specifiers: &Specifiers) -> Option<Qualified> {
-        let mut named = None;
         let shared = (specifiers.of_base.space).is_some_and(|space| space != Space::Local);
         if shared && self.str(&specifiers.range).contains("reserve_id_t") {
             self.refuse_shared_reservation(&specifiers.range);
             return None;
         }
+        self.base_anywhere(specifiers)
+    }
+
+    /// The same, in any address space.
+    fn base_anywhere(&mut self, specifiers: &Specifiers) -> Option<Qualified> {
+        let mut named = None;
         let ty = match &specifiers.base {
             Base::Void | Base::Auto => Type::Void,
             Base::Bool => Type::Bool,

@@ -271,7 +271,7 @@ impl Misuse<'_> {
                 });
                 continue;
             }
-            let of_images = request.name.ends_with("Image");
+            let of_images = request.name.contains("Image");
             let of_objects = ["clEnqueueUnmapMemObject", "clEnqueueMigrateMemObjects"];
             if let MemoryKind::Image(_) = kind {
                 if !of_images && !of_objects.contains(&request.name.as_str()) {

@@ -2,7 +2,8 @@
 //!
 //! # Sources
 //! - OpenCL API specification, clEnqueueReadImage, clEnqueueWriteImage, clEnqueueCopyImage,
-//!   clEnqueueFillImage, clEnqueueMapImage.
+//!   clEnqueueCopyImageToBuffer, clEnqueueCopyBufferToImage, clEnqueueFillImage,
+//!   clEnqueueMapImage.
 //! # Where we differ
 //! - A filled or mapped region is part of one row, or whole rows.
 
@@ -13,10 +14,12 @@ use crate::isa::clike::lower::Lowering;
 use program::{LocId, MemoryKind};
 
 /// The calls, and whether they write an image and read one.
-const CALLS: [(&str, [bool; 2]); 5] = [
+const CALLS: [(&str, [bool; 2]); 7] = [
     ("clEnqueueReadImage", [false, true]),
     ("clEnqueueWriteImage", [true, false]),
     ("clEnqueueCopyImage", [true, true]),
+    ("clEnqueueCopyImageToBuffer", [false, true]),
+    ("clEnqueueCopyBufferToImage", [true, false]),
     ("clEnqueueFillImage", [true, false]),
     ("clEnqueueMapImage", [true, false]),
 ];
@@ -44,7 +47,12 @@ impl Lowering<'_, '_> {
             };
             let shape = self.shape_of_image(loc);
             if !is_image {
-                request.sizes[end] = Some((vec![0, 0, 0], span));
+                // A buffer has an offset in place of a distance between slices.
+                let offset = match request.name.starts_with("clEnqueueCopy") {
+                    true => std::mem::take(&mut request.pitches[2 * end + 1]),
+                    false => 0,
+                };
+                request.sizes[end] = Some((vec![offset, 0, 0], span));
                 continue;
             }
             let Some(shape) = shape else {
