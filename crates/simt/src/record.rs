@@ -140,10 +140,6 @@ pub enum HazardKind {
     WhileMapped,
     /// OpenCL: the host uses memory that it maps, at a time when it is not mapped for that use.
     Unmapped,
-    /// OpenCL: a read of contents that a mapping or a pipe discarded.
-    Discarded,
-    /// An access that is not ordered before the end of its memory's life.
-    Outlives,
     /// OpenCL: kernel instances have unordered atomic operations on one buffer: not undefined, but
     /// left to implementations.
     Unspecified,
@@ -159,8 +155,6 @@ impl HazardKind {
             HazardKind::Misuse => "misuse",
             HazardKind::WhileMapped => "used while mapped",
             HazardKind::Unmapped => "used unmapped",
-            HazardKind::Discarded => "read of discarded contents",
-            HazardKind::Outlives => "used behind the end of its life",
             HazardKind::Unspecified => "implementation-defined",
         }
     }

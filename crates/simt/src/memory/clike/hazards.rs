@@ -143,7 +143,6 @@ impl Clike {
     pub(super) fn undefined(&self, code: &Code, m: &History) -> Vec<RunHazard> {
         let mut found: Vec<RunHazard> = m.race.iter().cloned().collect();
         found.extend(self.misused_objects(code, m));
-        found.extend(self.ended(code, m));
         found.extend(m.misuse.map(|at| hazard(HazardKind::Misuse, at, None)));
         if self.language.uniform == Uniform::Free {
             return found;

@@ -34,7 +34,6 @@ mod hazards;
 mod include;
 mod kinds;
 pub(crate) mod language;
-mod lives;
 mod objects;
 mod synchronize;
 mod tidy;
@@ -73,8 +72,6 @@ pub(crate) struct Clike {
     kinds: Vec<kinds::Atomicity>,
     /// If the language has memory objects: the uses of memory that is shared by whole objects.
     objects: Option<ObjectUses>,
-    /// Whether the program discards contents, or ends the life of memory.
-    ends: bool,
 }
 
 impl Clike {
@@ -105,8 +102,6 @@ impl Clike {
             .map(|loc| language.visible && !code.locations[loc].atomic && !updated(loc))
             .collect();
         let objects = language.regions.then(|| ObjectUses::new(code));
-        let mut instrs = code.program.instrs();
-        let ends = instrs.any(|(_, _, i)| i.op.has(Tag::Discards) || i.op.has(Tag::Ends));
         let kinds = if language.kinds {
             kinds::all(code)?
         } else {
@@ -119,7 +114,6 @@ impl Clike {
             loose,
             kinds,
             objects,
-            ends,
         })
     }
 
