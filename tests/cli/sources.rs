@@ -811,3 +811,68 @@ fn instances_of_host_functions_stay_with_the_host() {
         said.err
     );
 }
+
+/// A chosen launch differs in the dimensions that the code uses.
+#[test]
+fn chosen_launches_have_the_dimensions_of_the_code() {
+    let text = "__global__ void k(float *d, int n) {\n\
+          int i = blockDim.x * (gridDim.x * blockIdx.y + blockIdx.x) + threadIdx.x;\n\
+          if (i < n) d[i] = 1;\n}\n\
+        __global__ void column(float *w) { w[blockDim.x * blockIdx.y + threadIdx.x] += 1; }\n\
+        __global__ void plane(float *w) { w[2 * threadIdx.y + threadIdx.x] += 1; }\n";
+    let folder = folder("k.cu", text);
+    let said = check(folder.path(), &["k.cu"]);
+    for launch in [
+        "k<<<2, 4>>>(",
+        "column<<<dim3(1, 2), 4>>>(",
+        "plane<<<1, dim3(2, 2)>>>(",
+    ] {
+        assert!(
+            said.out.contains(launch),
+            "{launch}: {}{}",
+            said.out,
+            said.err
+        );
+    }
+    assert!(said.out.contains("3 race-free"), "{}{}", said.out, said.err);
+}
+
+/// Functions of the code stand beside those of the language that have their names. Of two functions
+/// of the host, the number of arguments decides; their types do not.
+#[test]
+fn functions_stand_beside_those_of_the_language() {
+    let text = "__device__ float2 make_float2(float s) { return make_float2(s, s); }\n\
+        __device__ float2 fabs(float2 v) { return make_float2(fabs(v.x), fabs(v.y)); }\n\
+        __device__ float2 operator+(float2 a, float2 b) {\n\
+          return make_float2(a.x + b.x, a.y + b.y);\n}\n\
+        __device__ float2 operator*(float2 a, float s) { return make_float2(a.x * s, a.y * s); }\n\
+        __device__ float sum(float2 v) { return v.x + v.y; }\n\
+        __global__ void k(float2 *p, float *q) {\n  int i = threadIdx.x;\n\
+          float2 t = fabs(p[i]);\n  t = make_float2(t.x) + t * 2.0f;\n\
+          q[i] = sum(t * 0.5f);\n}\n\
+        void run(float2 *p, float *q) { k<<<1, 4>>>(p, q); }\nvoid run(float2 *p) { }\n\
+        int main() {\n  float2 *p; float *q;\n  cudaMalloc(&p, 32);\n  cudaMalloc(&q, 16);\n\
+          run(p);\n  run(p, q);\n  cudaDeviceSynchronize();\n}\n";
+    let folder = folder("k.cu", text);
+    let said = check(folder.path(), &["k.cu"]);
+    assert!(
+        said.code == Some(0) && said.out.contains("1 race-free"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    let racy = text.replace("q[i] =", "q[i / 2] =");
+    fs::write(folder.path().join("bug.cu"), racy).expect("writable");
+    let said = check(folder.path(), &["bug.cu"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let alike = text.replace("void run(float2 *p) { }", "void run(float2 *p, int *q) { }");
+    let alike = alike.replace("run(p);\n", "");
+    fs::write(folder.path().join("alike.cu"), alike).expect("writable");
+    let said = check(folder.path(), &["alike.cu"]);
+    assert!(
+        said.code == Some(2) && said.err.contains("several functions `run`"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+}

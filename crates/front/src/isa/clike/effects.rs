@@ -226,6 +226,10 @@ impl Lowering<'_, '_> {
 
     /// The effects of a call: all arguments first, then the function.
     fn effects_of_call(&self, name: &str, args: &[Tree]) -> Effects {
+        if self.is_call_of_language(name, args) {
+            let parts = args.iter().map(|arg| self.effects(arg));
+            return parts.fold(Effects::default(), Effects::and);
+        }
         let plain = self.is_plain_read(name);
         let mut all = match self.touches_of_call(name) {
             Some(touches) => Effects::of_function(touches),
@@ -382,7 +386,8 @@ impl Lowering<'_, '_> {
                 if let Some(fetched) = self.fetched(name) {
                     return Some(fetched);
                 }
-                match self.functions.get(word) {
+                let known = self.functions.get(word);
+                match known.filter(|_| !self.is_call_of_language(word, args)) {
                     Some(known) => known.returns.clone(),
                     None => self
                         .structure_of_prototype(word)

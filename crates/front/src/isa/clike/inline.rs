@@ -740,6 +740,9 @@ impl Lowering<'_, '_> {
             };
             return self.call_function(&tree.range, name, &known, receiver, &given);
         }
+        if self.is_call_of_language(word, args) {
+            return None;
+        }
         let known = self.functions.get(word)?.clone();
         self.call_function(&tree.range, name, &known, None, &given)
     }

@@ -18,6 +18,7 @@ use super::ast::{
     Base, Expr as Tree, ExprKind, Function, TemplateArgument, TemplateParameter, TypeName,
 };
 use super::lower::{Known, Lowering};
+use super::math;
 use super::scope::{Binding, Instance};
 use super::types::{Qualified, Type, Value};
 
@@ -47,6 +48,25 @@ impl Lowering<'_, '_> {
         };
         let instance = self.instance_for(&function, known, name, args, range)?;
         Some(self.specialised(known, function, instance))
+    }
+
+    /// Whether a call means a function of the language, though the code has functions of that name:
+    /// `fabs` of a number, beside one for vectors.
+    pub(super) fn is_call_of_language(&self, word: &str, args: &[Tree]) -> bool {
+        let Some(known) = self.functions.get(word).filter(|_| self.env.language.cpp) else {
+            return false;
+        };
+        let makes = word.strip_prefix("make_");
+        let is_of_language = math::is_function(word, self.env.language)
+            || makes.is_some_and(|vector| self.vector(vector).is_some());
+        let suits = |function: &&Rc<Function>| {
+            takes(function, args.len())
+                && function.params.iter().zip(args).all(|(param, arg)| {
+                    param.is_generic()
+                        || self.known_structure(param).is_some() == self.is_structure(arg)
+                })
+        };
+        is_of_language && !known.all().any(|function| suits(&function))
     }
 
     /// The specialisation of a function template for an instance, if the code has one.

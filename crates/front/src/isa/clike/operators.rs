@@ -64,7 +64,7 @@ fn operator_in(tree: &Tree) -> Option<(String, Vec<&Tree>)> {
 }
 
 impl Lowering<'_, '_> {
-    fn is_structure(&self, tree: &Tree) -> bool {
+    pub(super) fn is_structure(&self, tree: &Tree) -> bool {
         self.type_of_place(tree)
             .is_some_and(|of| matches!(of.ty, Type::Struct(_)))
     }

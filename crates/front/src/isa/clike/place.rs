@@ -408,7 +408,7 @@ impl Lowering<'_, '_> {
                 let called = matches!(
                     value.kind,
                     ExprKind::Call(..) | ExprKind::Method(..) | ExprKind::Invoke(..)
-                );
+                ) || self.operator_of(value).is_some();
                 let given = called.then(|| self.eval(value));
                 if self.sink.errors() > errors {
                     return;

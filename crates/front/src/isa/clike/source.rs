@@ -97,9 +97,11 @@ pub struct Traits {
     pub threads: bool,
     /// It uses the number of a block in its grid.
     pub blocks: bool,
+    /// It uses the number of a block in the second dimension of the grid, and not in the first.
+    pub block_rows: bool,
     /// It uses the size of a block.
     pub any_size: bool,
-    /// It does so in the second dimension.
+    /// It uses the number of a thread in the second dimension of its block.
     pub rows: bool,
     /// Threads of a warp hand each other values, or meet.
     pub lanes: bool,
@@ -514,17 +516,24 @@ impl ClikeCode {
     fn traits(&self) -> Traits {
         let source = self.text.as_str();
         let all: Vec<&str> = words(source).into_iter().map(|w| &source[w.0]).collect();
-        let mut traits = Traits::default();
+        let (mut traits, mut columns) = (Traits::default(), false);
         for (at, &word) in all.iter().enumerate() {
             let next = |n: usize| all.get(at + n).copied().unwrap_or("");
             traits.threads |= THREADS.contains(&word);
             traits.blocks |= BLOCKS.contains(&word);
             traits.any_size |= SIZES.contains(&word);
-            let dimension = next(1) == "." && next(2) == "y";
-            let second = next(1) == "(" && next(2) == "1";
-            traits.rows |= ["threadIdx", "blockIdx", "blockDim"].contains(&word) && dimension;
-            traits.rows |=
-                ["get_local_id", "get_global_id", "get_group_id"].contains(&word) && second;
+            let of = |names: &[&str], dimension: [&str; 2]| {
+                names.contains(&word)
+                    && match next(1) {
+                        "." => next(2) == dimension[0],
+                        "(" => next(2) == dimension[1],
+                        _ => false,
+                    }
+            };
+            let of_blocks = ["blockIdx", "get_global_id", "get_group_id"];
+            traits.rows |= of(&["threadIdx", "get_local_id", "get_global_id"], ["y", "1"]);
+            traits.block_rows |= of(&of_blocks, ["y", "1"]);
+            columns |= of(&of_blocks, ["x", "0"]);
             traits.lanes |= LANES.iter().any(|lanes| word.starts_with(lanes));
             traits.grid_wide |= ["this_grid", "grid_group"].contains(&word);
             let objects = ["mbarrier", "cp_async", "memcpy_async", "pipeline"];
@@ -532,6 +541,7 @@ impl ClikeCode {
             traits.objects |= word == "barrier" && ["<", ";"].contains(&next(1));
             traits.atomics |= word.to_ascii_lowercase().contains("atom");
         }
+        traits.block_rows &= !columns;
         let Some(kernel) = self.kernel() else {
             return traits;
         };

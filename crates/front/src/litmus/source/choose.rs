@@ -3,7 +3,7 @@
 //!
 //! # How
 //! - Two blocks, if the code tells blocks apart, all blocks meet, or it synchronises through
-//!   memory; else one.
+//!   memory; else one. They differ in the dimension that the code uses.
 //! - As many threads in a block as shared arrays have elements, at most a warp, or a few, if the
 //!   code asks how many there are; two, where they meet at objects in memory or copy
 //!   asynchronously, as each makes many events; a warp, if lanes hand each other values; one, if
@@ -84,7 +84,9 @@ pub(super) fn grid(head: &KernelHead) -> Vec<u32> {
     }
     let traits = &head.traits;
     let object = head.parameters.iter().any(|p| p.class.is_some());
-    if traits.blocks || traits.grid_wide || traits.atomics || object {
+    if traits.block_rows {
+        vec![1, 2]
+    } else if traits.blocks || traits.grid_wide || traits.atomics || object {
         vec![2]
     } else {
         vec![1]

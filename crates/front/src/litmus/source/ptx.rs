@@ -133,6 +133,7 @@ fn traits(source: &PtxFile, kernel: &Kernel) -> Traits {
         any_size: has(&["%ntid"]),
         blocks: has(&["%ctaid", "%nctaid", "%cluster"]),
         rows: has(&["%tid.y"]),
+        block_rows: has(&["%ctaid.y"]) && !has(&["%ctaid.x"]),
         lanes: has(&lanes),
         grid_wide: has(&["%envreg"]),
         atomics: has(&["atom.", "red.", ".acquire", ".release"]),

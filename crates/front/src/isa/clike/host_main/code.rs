@@ -369,6 +369,28 @@ impl<'a> HostCode<'a> {
         Some(read())
     }
 
+    /// The functions of a name that take so many arguments.
+    pub(super) fn functions_taking(&self, name: &str, count: usize) -> Read<Vec<Rc<HostFunction>>> {
+        let named = self.items.iter().filter(|item| is_function(item, name));
+        let all: Vec<&Item> = named.collect();
+        if let [_] = all.as_slice() {
+            return self
+                .function(name)
+                .transpose()
+                .map(|one| one.into_iter().collect());
+        }
+        let mut found = Vec::new();
+        for item in all {
+            let function = self.parser(item.range.clone())?.function()?;
+            let optional = |p: &HostDeclared| p.value.is_some();
+            let least = function.params.iter().filter(|p| !optional(p)).count();
+            if (least..=function.params.len()).contains(&count) {
+                found.push(Rc::new(function));
+            }
+        }
+        Ok(found)
+    }
+
     /// The variables of the file that are the host's, as far as they can be read.
     pub(super) fn variables(&self) -> Vec<Vec<HostDeclared>> {
         let all = self

@@ -518,9 +518,24 @@ impl Machine<'_> {
                 };
                 return self.call_template(&name, &given, arguments, range);
             }
-            if let Some(function) = self.code.function(&name).transpose()? {
-                let values = self.arguments(&function.params, arguments)?;
-                return self.called(&function, values, None);
+            match self
+                .code
+                .functions_taking(&name, arguments.len())?
+                .as_slice()
+            {
+                [] => {}
+                [function] => {
+                    let values = self.arguments(&function.params, arguments)?;
+                    return self.called(function, values, None);
+                }
+                _ => {
+                    return self.wrong(
+                        range,
+                        format!("several functions `{name}` take so many arguments"),
+                        "expected one: the host's overloads are not told apart by types",
+                        "give the functions different names",
+                    );
+                }
             }
             let opencl = self.code.dialect == Dialect::OpenCl && is_opencl(&name);
             if name.starts_with("cuda") || is_driver_call(&name) || opencl {
