@@ -390,7 +390,7 @@ impl EveryLaunch<'_> {
         None
     }
 
-    /// How far the kernel of a changed file is proved: for launches of some sizes, or for every one.
+    /// How far the kernel of a changed file is proved: for launches of some sizes, or for all.
     fn is_proved_as(&self, text: &str, sizes: Sizes, time: Duration) -> Option<Launches> {
         let test = LitmusTest {
             file: self.test.file.changed(text.to_owned()),

@@ -841,7 +841,7 @@ fn chosen_launches_have_the_dimensions_of_the_code() {
 /// of the host, the number of arguments decides; their types do not.
 #[test]
 fn functions_stand_beside_those_of_the_language() {
-    let text = "__device__ float2 make_float2(float s) { return make_float2(s, s); }\n\
+    let text = "__host__ __device__ float2 make_float2(float s) { return make_float2(s, s); }\n\
         __device__ float2 fabs(float2 v) { return make_float2(fabs(v.x), fabs(v.y)); }\n\
         __device__ float2 operator+(float2 a, float2 b) {\n\
           return make_float2(a.x + b.x, a.y + b.y);\n}\n\
@@ -852,7 +852,8 @@ fn functions_stand_beside_those_of_the_language() {
           q[i] = sum(t * 0.5f);\n}\n\
         void run(float2 *p, float *q) { k<<<1, 4>>>(p, q); }\nvoid run(float2 *p) { }\n\
         int main() {\n  float2 *p; float *q;\n  cudaMalloc(&p, 32);\n  cudaMalloc(&q, 16);\n\
-          run(p);\n  run(p, q);\n  cudaDeviceSynchronize();\n}\n";
+          run(p);\n  float2 two = make_float2(2);\n\
+          if (two.y == 2) run(p, q);\n  cudaDeviceSynchronize();\n}\n";
     let folder = folder("k.cu", text);
     let said = check(folder.path(), &["k.cu"]);
     assert!(

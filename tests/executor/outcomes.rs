@@ -541,7 +541,9 @@ fn early_binds_stay_inside_ptx_on_the_tests_of_the_repository() {
     let suite = std::env::var_os("FENCEPOST_SUITE").map(std::path::PathBuf::from);
     for path in std::iter::once(path).chain(suite) {
         let (mut shown_all, mut shown_some, mut skipped) = (0, 0, BTreeMap::<String, u64>::new());
-        for file in sample(files(&path, &["toml", "litmus"])) {
+        // The share of complete tests differs from sample to sample: a quarter of the files is enough.
+        let all = files(&path, &["toml", "litmus"]).into_iter();
+        for file in all.step_by(step().min(4)) {
             for test in read_path(&file).unwrap_or_default() {
                 let settings = RunOptions {
                     states: 20_000,

@@ -27,8 +27,8 @@ use crate::words;
 const TIME: Duration = Duration::from_secs(1);
 const QUESTION: Duration = Duration::from_millis(200);
 
-/// Launches that are left open are looked at up to so many threads. Of larger ones, answers name the
-/// assumption.
+/// Launches that are left open are looked at up to so many threads. Of larger ones, answers name
+/// the assumption.
 const MODEST: i64 = 1 << 16;
 
 /// What numbers do in a launch, by the instructions of the accesses that they decide on.

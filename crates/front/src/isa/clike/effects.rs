@@ -358,12 +358,7 @@ impl Lowering<'_, '_> {
                 (_, _, of) => Some(of.pointer().into()),
             },
             ExprKind::Bin(BinOp::Add | BinOp::Sub, a, b) => {
-                let of = |tree: &Tree| match self.type_of_place(tree)?.ty {
-                    Type::Array(element, _) => Some(Type::Pointer(element).into()),
-                    pointer @ Type::Pointer(_) => Some(pointer.into()),
-                    _ => None,
-                };
-                of(a).or_else(|| of(b))
+                self.type_of_pointer(a).or_else(|| self.type_of_pointer(b))
             }
             ExprKind::Call(name, args) => {
                 let word = self.str(name);
@@ -409,6 +404,15 @@ impl Lowering<'_, '_> {
             | ExprKind::Choice(_, a, _)
             | ExprKind::Assign(_, a, _)
             | ExprKind::Step { target: a, .. } => self.type_of_place(a),
+            _ => None,
+        }
+    }
+
+    /// The type of a pointer, or of an array as one.
+    fn type_of_pointer(&self, tree: &Tree) -> Option<Qualified> {
+        match self.type_of_place(tree)?.ty {
+            Type::Array(element, _) => Some(Type::Pointer(element).into()),
+            pointer @ Type::Pointer(_) => Some(pointer.into()),
             _ => None,
         }
     }

@@ -1,10 +1,10 @@
 //! Evaluates two operands in either order, where the language leaves their order open.
 //!
 //! # Invariants
-//! - Only operands of which one makes a single access, or calls a single function, are evaluated so:
-//!   no part of another operand comes in between (ISO C++17, intro.execution, paragraph 11). If the
-//!   other operand only reads plainly, none of its reads synchronises, so the order of all of them
-//!   with the access suffices.
+//! - An operand that acts makes one access, or calls one function. No part of the other operand
+//!   comes in between (ISO C++17, intro.execution, paragraph 11).
+//! - If the other operand only reads plainly, none of its reads synchronises. So all of them stand
+//!   before the access, or behind it.
 //! - No operand writes a variable.
 //! - Each execution chooses one order.
 //!

@@ -563,15 +563,7 @@ impl Lowering<'_, '_> {
         if let Some(space) = of.ty.target().and_then(|to| to.space)
             && space != self.symbols.object(loc).1.space
         {
-            self.error(
-                "wrong-space",
-                name,
-                format!("`{word}` is in other memory than its parameter says"),
-                |d| {
-                    d.label("expected a pointer to where it is")
-                        .note("`[memory]` says where it is, with `space`")
-                },
-            );
+            self.refuse_space(name);
         }
         let value = Value::new(Expr::Address(loc), there.pointer());
         let expr = self.assignable(&value, &of.ty, name);
@@ -591,6 +583,18 @@ impl Lowering<'_, '_> {
             }
         };
         self.scopes.bind(word, binding);
+    }
+
+    /// Reports a parameter whose memory is in another address space than its type says.
+    fn refuse_space(&mut self, name: &Range<usize>) {
+        let message = format!(
+            "`{}` is in other memory than its parameter says",
+            self.str(name)
+        );
+        self.error("wrong-space", name, message, |d| {
+            d.label("expected a pointer to where it is")
+                .note("`[memory]` says where it is, with `space`")
+        });
     }
 
     /// Binds a structure that a kernel takes by value: each thread has a copy of what the test

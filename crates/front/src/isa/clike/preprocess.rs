@@ -701,7 +701,7 @@ impl<'a> Preprocessor<'a, '_> {
         }
     }
 
-    /// The value of a condition. In a whole file, it chooses the versions that the value depends on.
+    /// The value of a condition. In a whole file, it chooses the versions that decide the value.
     fn number_of_file(&mut self, words: &[String]) -> Result<Number, String> {
         loop {
             let number = self.number(words)?;

@@ -256,7 +256,8 @@ impl Lowering<'_, '_> {
         });
     }
 
-    /// Emits a read-modify-write and returns the values that it reads. `fails` is its order on failure.
+    /// Emits a read-modify-write, and returns the values that it reads. `fails` is its order on
+    /// failure.
     fn wide_rmw(
         &mut self,
         object: &WideObject,
@@ -283,7 +284,8 @@ impl Lowering<'_, '_> {
         old
     }
 
-    /// Compares all members with the expected ones. On failure, it stores the values that it read there.
+    /// Compares all members with the expected ones. On failure, it stores the values that it read
+    /// there.
     fn wide_compare_exchange(
         &mut self,
         object: &WideObject,

@@ -8,8 +8,8 @@
 //! # Sources
 //! - OpenCL API specification, *Execution Model*, states of a command; clSetUserEventStatus: a
 //!   negative status terminates all commands that wait for the event.
-//! - *Memory Ordering Rules: Host-side and Device-side Commands*, rule 12: only `CL_COMPLETE` orders
-//!   memory.
+//! - *Memory Ordering Rules: Host-side and Device-side Commands*, rule 12: only `CL_COMPLETE`
+//!   orders memory.
 
 use std::collections::BTreeSet;
 
@@ -253,7 +253,10 @@ impl<'p> Failures<'p> {
 
     /// The call that enqueues a command.
     fn call_of(&self, id: CommandId) -> Option<CallId> {
-        let enqueues = |call: &CallId| matches!(self.host.call(*call).op, HostOp::Enqueue { command, .. } if command == id);
+        let enqueues = |call: &CallId| match self.host.call(*call).op {
+            HostOp::Enqueue { command, .. } => command == id,
+            _ => false,
+        };
         self.host.call_ids().find(enqueues)
     }
 

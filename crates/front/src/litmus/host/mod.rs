@@ -140,24 +140,8 @@ pub(super) fn assemble(
                 bodies: &mut bodies,
                 sink,
             };
-            match part.call((id, number), at, request) {
-                Some(RequestResult::Call(op)) => {
-                    instr.op = Op::Call(at);
-                    host.calls.push(RuntimeCall { thread: id, op });
-                }
-                Some(RequestResult::Status(dst, of)) => {
-                    instr.op = Op::Status {
-                        dst,
-                        of: QueryId(host.queries.len() as u16),
-                    };
-                    host.queries.push(HostQuery {
-                        thread: id,
-                        of,
-                        never: None,
-                    });
-                }
-                // An error was reported.
-                None => {}
+            if let Some(result) = part.call((id, number), at, request) {
+                instr.op = operation(result, id, &mut host);
             }
         }
     }
@@ -199,6 +183,26 @@ pub(super) fn assemble(
         return program;
     }
     assembly::in_ptx(program, &untyped, &open, sink)
+}
+
+/// The operation of a thread that makes a call, which is added to the program.
+fn operation(result: RequestResult, thread: ThreadId, host: &mut HostProgram) -> Op {
+    match result {
+        RequestResult::Call(op) => {
+            let at = CallId(host.calls.len() as u16);
+            host.calls.push(RuntimeCall { thread, op });
+            Op::Call(at)
+        }
+        RequestResult::Status(dst, of) => {
+            let id = QueryId(host.queries.len() as u16);
+            host.queries.push(HostQuery {
+                thread,
+                of,
+                never: None,
+            });
+            Op::Status { dst, of: id }
+        }
+    }
 }
 
 /// The program after errors: without commands.

@@ -152,8 +152,8 @@ impl Clike {
         } else {
             &b.wait
         };
-        // No sentence says what a barrier of images orders between work-items. Here it orders global
-        // memory, as implementations do; answers about such programs are open.
+        // No sentence says what a barrier of images orders between work-items. Here it orders
+        // global memory, as implementations do; answers about such programs are open.
         let global = tags.has(Tag::Global) || tags.has(Tag::ImageFence);
         let regions = Regions::of(global, tags.has(Tag::Local));
         let mut e = self.strait(

@@ -373,20 +373,17 @@ impl<'a> HostCode<'a> {
     pub(super) fn functions_taking(&self, name: &str, count: usize) -> Read<Vec<Rc<HostFunction>>> {
         let named = self.items.iter().filter(|item| is_function(item, name));
         let all: Vec<&Item> = named.collect();
-        if let [_] = all.as_slice() {
-            return self
-                .function(name)
-                .transpose()
-                .map(|one| one.into_iter().collect());
-        }
         let mut found = Vec::new();
-        for item in all {
-            let function = self.parser(item.range.clone())?.function()?;
-            let optional = |p: &HostDeclared| p.value.is_some();
-            let least = function.params.iter().filter(|p| !optional(p)).count();
-            if (least..=function.params.len()).contains(&count) {
-                found.push(Rc::new(function));
-            }
+        for item in &all {
+            let function = match all.len() {
+                1 => self.function(name).transpose()?,
+                _ => Some(Rc::new(self.parser(item.range.clone())?.function()?)),
+            };
+            let takes = |function: &Rc<HostFunction>| {
+                let least = function.params.iter().filter(|p| p.value.is_none());
+                (least.count()..=function.params.len()).contains(&count)
+            };
+            found.extend(function.filter(takes));
         }
         Ok(found)
     }
