@@ -1511,7 +1511,7 @@ fn constructs_that_are_not_supported_are_named() {
             ("int r = as_char(1);", "`as_char` of a `int`"),
             (
                 "int r = read_imagei(1);",
-                "`read_imagei` takes 2 arguments, 1 given",
+                "`read_imagei` takes 3 arguments, 1 given",
             ),
             ("int r = read_imagei(x, 0).x;", "this is not an image"),
             ("read_imageh(x, 0);", "`read_imageh` is not supported"),
