@@ -585,7 +585,7 @@ impl Lowering<'_, '_> {
         self.scopes.bind(word, binding);
     }
 
-    /// Reports a parameter whose memory is in another address space than its type says.
+    /// Reports a parameter that names another address space than that of its memory.
     fn refuse_space(&mut self, name: &Range<usize>) {
         let message = format!(
             "`{}` is in other memory than its parameter says",

@@ -24,7 +24,7 @@ impl PipeEnd {
         }
     }
 
-    /// The qualifier of a parameter, and what is not done with such a pipe.
+    /// The qualifier of a parameter, and the operation that it excludes.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             PipeEnd::Read => ("read_only", "written"),

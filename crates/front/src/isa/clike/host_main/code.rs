@@ -369,7 +369,7 @@ impl<'a> HostCode<'a> {
         Some(read())
     }
 
-    /// The functions of a name that take so many arguments.
+    /// Finds the functions called `name` that take `count` arguments.
     pub(super) fn functions_taking(&self, name: &str, count: usize) -> Read<Vec<Rc<HostFunction>>> {
         let named = self.items.iter().filter(|item| is_function(item, name));
         let all: Vec<&Item> = named.collect();

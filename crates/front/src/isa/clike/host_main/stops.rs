@@ -277,8 +277,8 @@ impl Machine<'_> {
         Ok(std::mem::take(&mut self.state.lines))
     }
 
-    /// Emits lines with the callbacks of their requests. `requested` are the states whose callbacks
-    /// run around them: no further request to one of these is the first.
+    /// Emits lines, and runs the callbacks of their requests. `requested` lists states that already
+    /// have a request: a further one runs no callback.
     fn with_callbacks(&mut self, lines: Vec<HostLine>, requested: &mut Vec<usize>) -> Read<()> {
         for line in lines {
             let LineEffect::Callbacks(stop) = line.effect else {

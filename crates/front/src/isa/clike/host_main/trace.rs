@@ -65,7 +65,7 @@ pub struct ProgramMemory {
     pub symbol: bool,
     /// The values that it begins with; `None`: any.
     pub initial: Vec<Option<i64>>,
-    /// The number of the memory of which it is another address.
+    /// The number of other memory, if both are mapped to one allocation.
     pub alias: Option<usize>,
     /// Whether the host writes values that are not worked out before the first command.
     pub open: bool,

@@ -213,7 +213,7 @@ pub(super) struct MemoryObject {
     pub(super) symbol: bool,
     /// The range of addresses that it is, if the program maps it.
     pub(super) addresses: Option<AddressRange>,
-    /// The memory of which it is another address.
+    /// Other memory, if both are mapped to one allocation.
     pub(super) alias: Option<usize>,
 }
 

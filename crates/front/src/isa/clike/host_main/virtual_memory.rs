@@ -173,7 +173,7 @@ impl Machine<'_> {
         Ok(SUCCESS)
     }
 
-    /// Reports a use of addresses to which no memory is mapped, or whose access is not set.
+    /// Reports a use of addresses without mapped memory, or without access.
     pub(super) fn mapped(&mut self, memory: usize, range: &Range<usize>) -> Read<()> {
         match &self.state.memory[memory].addresses {
             Some(AddressRange {
