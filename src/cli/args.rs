@@ -53,7 +53,7 @@ pub(super) enum Command {
     Check(CheckArgs),
     /// Is an outcome possible? Shows an execution, or the axioms that forbid it
     Ask(AskArgs),
-    /// An execution as a picture: .svg, .pdf, .tex, .dot, or a page to look around in (.html)
+    /// An execution as a picture: .svg, .pdf, .png, .tex, .dot, or a page to look around in (.html)
     Show(ShowArgs),
     /// Every outcome of a test: allowed or not, racy or not
     Outcomes(OutcomesArgs),
@@ -479,7 +479,7 @@ pub(super) struct ShowArgs {
     /// Which test, where the file has several
     #[arg(long, value_name = "TEST")]
     pub(super) name: Option<String>,
-    /// Where to write it: FILE.svg, FILE.pdf, FILE.tex (TikZ), FILE.dot or FILE.html [default: SVG,
+    /// Where to write it: FILE.svg, FILE.pdf, FILE.png, FILE.tex (TikZ), FILE.dot or FILE.html [default: SVG,
     /// to standard output]
     #[arg(short, long = "output", value_name = "FILE")]
     pub(super) output: Option<PathBuf>,

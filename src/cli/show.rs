@@ -16,7 +16,7 @@ use cat::model::ir::{Kind, NodeOp};
 use diag::Diagnostic;
 use front::mapping::{Mapping, shipped};
 use program::litmus::LitmusTest;
-use report::picture::{RelationChoice, Scene, dot, pdf, subject, svg, tikz};
+use report::picture::{RelationChoice, Scene, dot, pdf, png, subject, svg, tikz};
 use report::{AnswerLine, ReportSubject};
 use verdict::Witness;
 
@@ -28,6 +28,7 @@ enum PictureForm {
     Svg,
     Dot,
     Pdf,
+    Png,
     Tikz,
     Html,
 }
@@ -42,11 +43,12 @@ impl PictureForm {
             Some("svg") => Ok(PictureForm::Svg),
             Some("dot" | "gv") => Ok(PictureForm::Dot),
             Some("pdf") => Ok(PictureForm::Pdf),
+            Some("png") => Ok(PictureForm::Png),
             Some("tex" | "tikz") => Ok(PictureForm::Tikz),
             Some("html" | "htm") => Ok(PictureForm::Html),
             _ => {
                 let message = format!("no picture can be written to `{}`", path.display());
-                let help = "give it a name that ends in .svg, .pdf, .tex, .dot or .html";
+                let help = "give it a name that ends in .svg, .pdf, .png, .tex, .dot or .html";
                 Err(Box::new(
                     Diagnostic::plain("unknown-picture", message).help(help),
                 ))
@@ -81,7 +83,12 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         };
         let text = lowered(test, run.settings.mapping).map_err(|d| refuse(&d))?;
         run.events.answered = true;
-        return written(terminal, args.output.as_ref(), &text, run.events.code());
+        return written(
+            terminal,
+            args.output.as_ref(),
+            text.as_bytes(),
+            run.events.code(),
+        );
     }
     let mut units = run.plan(&files, |test, model| question(args, test, model));
     if form != PictureForm::Html && args.question.models.is_empty() {
@@ -107,7 +114,7 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         let shown = page::of(&mut run, &units);
         let code = run.events.code();
         return match shown {
-            Some(text) => written(terminal, args.output.as_ref(), &text, code),
+            Some(text) => written(terminal, args.output.as_ref(), text.as_bytes(), code),
             None => Ok(code),
         };
     }
@@ -151,10 +158,24 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
     let text = match form {
         PictureForm::Dot => dot::several(&scenes),
         PictureForm::Pdf => pdf::file(&scenes),
+        PictureForm::Png => {
+            let pixels = png::file(&scenes).map_err(|size| refuse(&too_large(size)))?;
+            return written(terminal, args.output.as_ref(), &pixels, code);
+        }
         PictureForm::Tikz => tikz::file(&scenes),
         PictureForm::Svg | PictureForm::Html => svg::stacked(&scenes),
     };
-    written(terminal, args.output.as_ref(), &text, code)
+    written(terminal, args.output.as_ref(), text.as_bytes(), code)
+}
+
+/// A picture that is too large for pixels: its width and height.
+fn too_large(size: (f64, f64)) -> Diagnostic {
+    let message = format!(
+        "a picture of {} × {} pixels is too large for .png",
+        size.0, size.1
+    );
+    let help = "write .svg or .pdf, or draw less: `--only racing`, `--relations rf,co`";
+    Diagnostic::plain("large-picture", message).help(help)
 }
 
 /// The test in PTX as TOML, with the mapping's name and sources above it.
@@ -306,11 +327,17 @@ fn question(
 }
 
 /// Writes the file, as a whole or not at all, or to standard output; `code` if that goes well.
-fn written(terminal: &Terminal, output: Option<&PathBuf>, text: &str, code: u8) -> Result<u8, u8> {
+fn written(
+    terminal: &Terminal,
+    output: Option<&PathBuf>,
+    content: &[u8],
+    code: u8,
+) -> Result<u8, u8> {
     let Some(path) = output else {
-        return Ok(terminal.printed(text, code));
+        // Only text goes to standard output.
+        return Ok(terminal.printed(&String::from_utf8_lossy(content), code));
     };
-    match files::replace(path, text.as_bytes()) {
+    match files::replace(path, content) {
         Ok(()) => Ok(code),
         Err(error) => {
             terminal.diagnose(&terminal::cannot_write(path, &error));

@@ -4,8 +4,8 @@
 //! - Boxes, headings and names of edges never overlap, and stay inside the picture; every shown
 //!   edge has its name.
 //! - Every SVG is well-formed XML that names its parts, every `.dot` file is one graph that parses,
-//!   every PDF has its objects where its table says, every TikZ picture is closed, and all are the
-//!   same when made again.
+//!   every PDF has its objects where its table says, every PNG has two pixels for a unit, every TikZ
+//!   picture is closed, and all are the same when made again.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use fencepost::report::AnswerLine;
 use fencepost::report::picture::layout::PictureLayout;
 use fencepost::report::picture::layout::geometry::Rect;
 use fencepost::report::picture::page::{self, Page, PageView};
-use fencepost::report::picture::{RelationChoice, Scene, dot, pdf, subject, svg, tikz};
+use fencepost::report::picture::{RelationChoice, Scene, dot, pdf, png, subject, svg, tikz};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Property, Verdict};
 use testkit::lines::line;
@@ -503,6 +503,11 @@ fn every_test_has_a_good_picture() {
                 check_dot(&name, &dot::file(&scene));
                 check_pdf(&name, &pdf::file(std::slice::from_ref(&scene)));
                 check_tikz(&name, &tikz::file(std::slice::from_ref(&scene)));
+                // Compressing takes longer than all other forms.
+                if pictures % 8 == 0 {
+                    let pixels = png::file(std::slice::from_ref(&scene)).expect("a small picture");
+                    check_png(&name, &pixels, &text);
+                }
                 assert_eq!(text, svg::file(&scene));
                 pictures += 1;
                 cycles += usize::from(scene.edges.iter().any(|e| e.bold));
@@ -692,6 +697,20 @@ fn check_pdf(name: &str, text: &str) {
     );
 }
 
+/// A PNG has the size of the SVG, two pixels for a unit, and an end.
+fn check_png(name: &str, pixels: &[u8], svg: &str) {
+    assert!(pixels.starts_with(b"\x89PNG\r\n\x1a\n"), "{name}");
+    assert!(pixels.ends_with(b"IEND\xaeB`\x82"), "{name}");
+    let number = |at: usize| u32::from_be_bytes(pixels[at..at + 4].try_into().unwrap());
+    let tree = roxmltree::Document::parse(svg).expect("well-formed XML");
+    let of_svg = |key: &str| {
+        let size: f64 = tree.root_element().attribute(key).unwrap().parse().unwrap();
+        (2.0 * size) as u32
+    };
+    let (width, height) = (of_svg("width"), of_svg("height"));
+    assert_eq!((number(16), number(20)), (width, height), "{name}");
+}
+
 /// Each command of a TikZ picture is closed, and braces come in pairs.
 fn check_tikz(name: &str, text: &str) {
     let mut lines = text.lines().filter(|line| !line.starts_with('%'));
@@ -742,7 +761,7 @@ fn show_writes_what_the_name_says() {
     let (code, svg, _) = fencepost(&["show", ONE, "--engine", "enumerate"]);
     assert_eq!(code, 0);
     check_svg("standard output", &svg);
-    for name in ["a.svg", "a.dot", "a.pdf", "a.tex", "a.html"] {
+    for name in ["a.svg", "a.dot", "a.pdf", "a.png", "a.tex", "a.html"] {
         let (code, out, err) = fencepost(&["show", ONE, "-o", &at(name), "--engine", "enumerate"]);
         assert_eq!((code, out.as_str()), (0, ""), "{err}");
     }
@@ -750,6 +769,7 @@ fn show_writes_what_the_name_says() {
     check_dot("a.dot", &std::fs::read_to_string(at("a.dot")).unwrap());
     check_pdf("a.pdf", &std::fs::read_to_string(at("a.pdf")).unwrap());
     check_tikz("a.tex", &std::fs::read_to_string(at("a.tex")).unwrap());
+    check_png("a.png", &std::fs::read(at("a.png")).unwrap(), &svg);
     // A file is replaced, not overwritten: a program that has the old one open keeps the whole of
     // it.
     std::fs::write(at("old.svg"), "old").unwrap();
@@ -769,7 +789,7 @@ fn show_writes_what_the_name_says() {
     }
     // The query and four outcomes, under four models.
     assert_eq!(page.matches("<section class=\"view\"").count(), 20);
-    for bad in [at("a.png"), "no/such/folder/a.svg".to_owned()] {
+    for bad in [at("a.bmp"), "no/such/folder/a.svg".to_owned()] {
         assert_eq!(
             fencepost(&["show", ONE, "-o", &bad, "--engine", "enumerate"]).0,
             2,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Witness, cycle, marks ─▶ Scene ─▶ Layout ─▶ svg        (and in pages: html)
-//!                            │          └─▶ Drawing ─▶ pdf, tikz
+//!                            │          └─▶ Drawing ─▶ pdf, png, tikz
 //!                            └──────────────▶ dot
 //! ```
 //!
@@ -12,7 +12,7 @@
 //! | [`style`] | the style of each relation: colour, dashes, whether it is drawn by default |
 //! | [`layout`] | positions: rectangles and curves, independent of the format |
 //! | `drawing` | shapes and texts with their colours, for papers |
-//! | [`svg`], [`pdf`], [`tikz`], [`dot`] | the writers |
+//! | [`svg`], [`pdf`], `png`, [`tikz`], [`dot`] | the writers |
 //! | [`page`] | a page with the outcomes of a test under one or two models |
 //!
 //! # Invariants
@@ -26,6 +26,8 @@ pub mod escape;
 pub mod layout;
 pub mod page;
 pub mod pdf;
+#[cfg(feature = "png")]
+pub mod png;
 pub mod scene;
 pub mod style;
 pub mod subject;
