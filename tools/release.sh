@@ -3,15 +3,15 @@
 #
 #     tools/release.sh FOLDER [PART]...
 #
-# Parts: x86_64, aarch64 (a static program and a wheel for each), page, extension. All of them if none is named. A part whose
-# tools are missing is skipped with a sentence; the exit code is then 3.
+# Parts: x86_64, aarch64 (a static program and a wheel for each), page, extension, crates (a trial of publishing them). All of them
+# if none is named. A part whose tools are missing is skipped with a sentence; the exit code is then 3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || { sed -n 's/^# \{0,1\}//p' "$0" | head -n 8; exit 2; }
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 shift
-[ $# -gt 0 ] || set -- x86_64 aarch64 page extension
+[ $# -gt 0 ] || set -- x86_64 aarch64 page extension crates
 skipped=0
 
 skip() {
@@ -78,11 +78,22 @@ extension() {
         npx --yes @vscode/vsce package --allow-missing-repository --skip-license --out "$folder")
 }
 
+# Packs all crates and builds them from their packages, without Z3: its download is no part of a package. Then holds the library
+# against that of the last tag.
+crates() {
+    cargo publish --dry-run --locked --workspace --exclude fencepost-play --exclude fencepost-testkit \
+        --no-default-features --features fencepost/cli
+    local last
+    last=$(git describe --tags --abbrev=0 HEAD^ 2> /dev/null) || { echo "there is no earlier tag to hold the library against"; return; }
+    command -v cargo-semver-checks > /dev/null || { skip "the comparison of the library" "run \`cargo install cargo-semver-checks\`"; return; }
+    cargo semver-checks --package fencepost --baseline-rev "$last" --only-explicit-features
+}
+
 for part in "$@"; do
     case $part in
         x86_64 | aarch64) program "$part" ;;
-        page | extension) "$part" ;;
-        *) echo "there is no part \`$part\`: x86_64, aarch64, page, extension" >&2; exit 2 ;;
+        page | extension | crates) "$part" ;;
+        *) echo "there is no part \`$part\`: x86_64, aarch64, page, extension, crates" >&2; exit 2 ;;
     esac
 done
 ls -l "$folder"

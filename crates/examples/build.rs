@@ -1,5 +1,5 @@
 //! Folders that are embedded: cargo has to be told when a file joins them.
 
 fn main() {
-    println!("cargo:rerun-if-changed=../../litmus");
+    println!("cargo:rerun-if-changed=litmus");
 }
