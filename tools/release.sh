@@ -41,7 +41,7 @@ program() {
             export CFLAGS_aarch64_unknown_linux_musl=-mno-outline-atomics
             export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld ;;
     esac
-    cargo build --locked --profile dist --no-default-features --features cli --target "$target"
+    cargo build --locked --package fencepost --profile dist --no-default-features --features cli --target "$target"
     local built="target/$target/dist" file="fencepost-$target.tar.gz"
     tar --create --gzip --file "$folder/$file" --owner=0 --group=0 --mtime=@0 --directory "$built" fencepost
     sums "$file"
@@ -62,6 +62,19 @@ try() {
 wheel() {
     command -v maturin > /dev/null || { skip "the wheel for $1" "run \`pip install maturin\`"; return; }
     (cd python && maturin build --target "$2" --compatibility manylinux2014 musllinux_1_1 --out "$folder")
+    if [ "$1" = "$(uname -m)" ]; then try_wheel "$1"; fi
+}
+
+# Runs the tests of the module in an environment that has the new wheel and what tests need, and nothing else.
+try_wheel() {
+    local clean
+    clean=$(mktemp -d)
+    python3 -m venv "$clean"
+    "$clean/bin/pip" install --quiet pytest mcp || { skip "the trial of the wheel" "pip finds no pytest"; return; }
+    "$clean/bin/pip" install --quiet --no-index "$folder"/fencepost-*"$1".whl
+    (cd "$clean" && env -i HOME="$clean" PATH="$clean/bin:/usr/bin:/bin" FENCEPOST_NO_CACHE=1 \
+        python -m pytest -q -p no:cacheprovider "$OLDPWD/python/tests")
+    rm -rf "$clean"
 }
 
 page() {

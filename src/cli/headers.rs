@@ -5,9 +5,11 @@
 //! - The project is the nearest folder above the file with `.git` or `fencepost.toml`, else the
 //!   working directory if it contains the file, else the folder of the file.
 
+use std::collections::{HashMap, HashSet};
 use std::env;
 use std::path::{Path, PathBuf};
 
+use super::paths::Found;
 use diag::file;
 use front::litmus::source::{Options, SourceKind, included};
 
@@ -46,6 +48,50 @@ pub(super) fn of(path: &Path, text: &str, include: &[PathBuf]) -> Vec<(String, S
         }
     }
     found
+}
+
+/// Leaves out files of folders that another file includes: they are read with it. Files that the
+/// command names stay, and so do files that include each other.
+pub(super) fn without_included(
+    found: Vec<Found>,
+    arguments: &[PathBuf],
+    include: &[PathBuf],
+) -> Vec<Found> {
+    let is_source = |path: &Path| {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        ending.is_some_and(is_ending)
+    };
+    let sources = found.iter().filter_map(|f| f.file.as_deref());
+    let sources: Vec<&Path> = sources.filter(|path| is_source(path)).collect();
+    if sources.len() < 2 {
+        return found;
+    }
+    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let with_headers = |path: &Path| {
+        let text = read(path).unwrap_or_default();
+        let headers = of(path, &text, include);
+        let headers = headers.iter().map(|header| place(Path::new(&header.1)));
+        (place(path), headers.collect::<HashSet<_>>())
+    };
+    let inclusions: HashMap<PathBuf, HashSet<PathBuf>> =
+        sources.into_iter().map(with_headers).collect();
+    let includes = |one: &PathBuf, other: &PathBuf| inclusions[one].contains(other);
+    let is_included = |path: &Path| {
+        let file = place(path);
+        let others = inclusions.keys().filter(|other| **other != file);
+        is_source(path)
+            && others
+                .into_iter()
+                .any(|o| includes(o, &file) && !includes(&file, o))
+    };
+    let named: HashSet<PathBuf> = arguments.iter().map(|path| place(path)).collect();
+    let stays = |f: &Found| {
+        let left_out = |path: &PathBuf| is_included(path) && !named.contains(&place(path));
+        !f.file.as_ref().is_some_and(left_out)
+    };
+    let kept: Vec<bool> = found.iter().map(stays).collect();
+    let kept = found.into_iter().zip(kept).filter(|(_, stays)| *stays);
+    kept.map(|(f, _)| f).collect()
 }
 
 /// The folder of the project that contains a folder.

@@ -96,6 +96,8 @@ pub(super) fn load_as<T: Send>(
 ) -> Loaded<FileContents<T>> {
     let mut diagnostics = Vec::new();
     let found = paths::discover_with(request.arguments, request.kernels, &mut diagnostics);
+    let include = &request.options.include;
+    let found = headers::without_included(found, request.arguments, include);
     let mut loaded = Loaded {
         files: Vec::new(),
         diagnostics,

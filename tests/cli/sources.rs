@@ -506,6 +506,37 @@ fn folders_give_source_files_where_the_configuration_says_so() {
     );
 }
 
+/// A file that another one includes lacks what that one defines.
+#[test]
+fn a_file_of_a_folder_is_read_with_the_one_that_includes_it() {
+    let folder = folder(
+        "kernel.cu",
+        "__global__ void k(int *a) { a[N] = threadIdx.x; }\n",
+    );
+    let put = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).expect("writable");
+    };
+    put("fencepost.toml", "kernels = [\"*.cu\"]\n");
+    put("main.cu", "#define N 1\n#include \"kernel.cu\"\n");
+    let said = check(folder.path(), &["."]);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    assert!(said.out.contains("kernel.cu:1:29"), "{}", said.out);
+    // Named, it is read alone.
+    let said = check(folder.path(), &[".", "kernel.cu"]);
+    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    assert!(said.err.contains("`N`"), "{}", said.err);
+    // Of two files that include each other, both stay.
+    put(
+        "kernel.cu",
+        "#pragma once\n#include \"main.cu\"\n#define N 1\n",
+    );
+    let said = check(folder.path(), &["."]);
+    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    for file in ["kernel.cu", "main.cu"] {
+        assert!(said.err.contains(file), "{}", said.err);
+    }
+}
+
 #[test]
 fn import_writes_the_test_down() {
     let folder = folder("reduce.cu", REDUCE);

@@ -328,6 +328,14 @@ impl Diagnostic {
         self
     }
 
+    /// Adds advice; beside advice that it has, the text becomes a remark.
+    pub fn advise_also(&mut self, text: &str) {
+        match &self.help {
+            None => self.help = Some(text.to_owned()),
+            Some(_) => self.notes.push(text.to_owned()),
+        }
+    }
+
     /// Adds "did you mean" if one of `candidates` is close to `word`.
     pub fn did_you_mean<'a>(
         self,

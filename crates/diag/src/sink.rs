@@ -185,10 +185,7 @@ impl Sink {
     /// The same; if it already has a help text, the text becomes a remark.
     pub fn advise_also(&mut self, kept: usize, help: &str) {
         if let Some(first) = self.found.get_mut(kept) {
-            match &first.help {
-                None => first.help = Some(help.to_owned()),
-                Some(_) => first.notes.push(help.to_owned()),
-            }
+            first.advise_also(help);
         }
     }
 

@@ -318,17 +318,13 @@ fn bound_programs(
             take(MadeTest::Program(&bound, test));
             Ok(())
         });
-        if let Err(wrong) = made {
-            let help = match kernels {
-                SourceKernels::C(source, _) => where_headers_are_missing(source),
-                SourceKernels::Ptx(_) => None,
-            };
-            let advised = wrong.into_iter().enumerate().map(|(n, d)| match &help {
-                Some(help) if n == 0 && d.help.is_some() => d.note(help.clone()),
-                Some(help) if n == 0 => d.help(help.clone()),
-                _ => d,
-            });
-            others.extend(advised);
+        if let Err(mut wrong) = made {
+            if let (SourceKernels::C(source, _), Some(first)) = (kernels, wrong.first_mut())
+                && let Some(text) = where_headers_are_missing(source)
+            {
+                first.advise_also(&text);
+            }
+            others.extend(wrong);
             return true;
         }
     }
