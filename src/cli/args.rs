@@ -595,6 +595,10 @@ pub(super) struct DistinguishArgs {
         hide_possible_values = true
     )]
     pub(super) with: Vec<LettersArg>,
+    /// Only programs that follow the guidelines of OpenCL: each atomic operation and each fence is
+    /// sequentially consistent and has the scope of a device, or with `sys` that of all devices
+    #[arg(long, conflicts_with = "suite")]
+    pub(super) guidelines: bool,
     /// Only outcomes that no interleaving shows, though each location alone looks like memory:
     /// critical cycles
     #[arg(long, conflicts_with = "suite")]

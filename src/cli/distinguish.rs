@@ -116,23 +116,10 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
             super::exit::INVALID
         })?;
     run.open(&[], false)?;
-    let further: Vec<Further> = args.with.iter().map(|letters| letters.further()).collect();
-    for (word, letters) in args.with.iter().zip(&further) {
-        if let Some(noun) = letters.lacks(dialect) {
-            let word = word
-                .to_possible_value()
-                .map_or(String::new(), |word| word.get_name().to_owned());
-            let message = format!(
-                "`--with {word}` needs {noun}, and {} has none",
-                dialect.row().doc
-            );
-            terminal.diagnose(
-                &Diagnostic::plain("no-such-letters", message).help(format!("leave out `{word}`")),
-            );
-            return Err(super::exit::INVALID);
-        }
-    }
-    let alphabet = Alphabet::new(dialect, &further);
+    let (alphabet, further) = alphabet(args, dialect).map_err(|unfit| {
+        terminal.diagnose(&unfit);
+        super::exit::INVALID
+    })?;
     if args.suite {
         let unfit = [
             (
@@ -179,6 +166,40 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
         }
     }
     Ok(run.end())
+}
+
+/// The letters that are asked for, and the chosen ones among them.
+///
+/// # Errors
+/// If the language lacks some.
+fn alphabet(
+    args: &DistinguishArgs,
+    dialect: Dialect,
+) -> Result<(Alphabet, Vec<Further>), Diagnostic> {
+    let further: Vec<Further> = args.with.iter().map(|letters| letters.further()).collect();
+    for (word, letters) in args.with.iter().zip(&further) {
+        if let Some(noun) = letters.lacks(dialect) {
+            let word = word
+                .to_possible_value()
+                .map_or(String::new(), |word| word.get_name().to_owned());
+            let message = format!(
+                "`--with {word}` needs {noun}, and {} has none",
+                dialect.row().doc
+            );
+            let unfit = Diagnostic::plain("no-such-letters", message);
+            return Err(unfit.help(format!("leave out `{word}`")));
+        }
+    }
+    let alphabet = Alphabet::new(dialect, &further);
+    if !args.guidelines {
+        return Ok((alphabet, further));
+    }
+    if dialect != Dialect::OpenCl {
+        let message = format!("{} has no guidelines", dialect.row().doc);
+        let unfit = Diagnostic::plain("no-such-letters", message);
+        return Err(unfit.help("leave out `--guidelines`"));
+    }
+    Ok((alphabet.of_guidelines(), further))
 }
 
 /// The direction of a search.

@@ -1,6 +1,7 @@
 //! `check --lint guidelines`: which of OpenCL's five guidelines a program leaves, and where.
 
 use std::fs;
+use std::path::Path;
 
 use super::{Said, fencepost};
 
@@ -107,4 +108,58 @@ fn commands_share_memory_through_commands() {
         let found = said.err.contains("warning[guideline-1]");
         assert_eq!(found, warned, "{}{}", said.out, said.err);
     }
+}
+
+#[test]
+fn the_tests_of_the_guidelines_are_told_which_one_they_leave() {
+    let file = "litmus/opencl/Guidelines.toml";
+    let said = fencepost(
+        Path::new("."),
+        &["check", "--lint", "guidelines", "-v", file],
+    );
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    for (name, leaves) in [
+        ("followed", false),
+        ("wider", false),
+        ("order", true),
+        ("scope", true),
+    ] {
+        let text = format!("`SB.guidelines-{name}` leaves guideline 4");
+        assert_eq!(said.err.contains(&text), leaves, "{name}: {}", said.err);
+    }
+}
+
+/// The programs that follow them have the outcomes of interleavings, and those that do not have
+/// others.
+#[test]
+fn no_program_that_follows_them_has_another_outcome() {
+    let ask = |models: &[&str], further: &[&str]| {
+        let head = ["distinguish", "--format", "jsonl", "--size", "4"];
+        let said = fencepost(Path::new("."), &[&head, models, further].concat());
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        let line: serde_json::Value = serde_json::from_str(said.out.trim()).expect("JSON");
+        (line["complete"].clone(), line["found"].clone())
+    };
+    let further = ["--with", "plain,barrier,branch"];
+    for model in ["opencl", "opencl-3.1", "opencl-2.0", "opencl-total"] {
+        let nothing = (true.into(), serde_json::Value::Array(Vec::new()));
+        let guidelines = [&["--guidelines"], &further[..]].concat();
+        assert_eq!(ask(&[model, "sc"], &guidelines), nothing, "{model}");
+        let found = ask(&[model, "sc"], &further).1;
+        assert_eq!(found[0]["size"], 4, "{model}: {found}");
+    }
+}
+
+#[test]
+fn only_opencl_has_guidelines() {
+    let said = fencepost(
+        Path::new("."),
+        &["distinguish", "ptx", "sc", "--guidelines"],
+    );
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(
+        said.err.contains("leave out `--guidelines`"),
+        "{}",
+        said.err
+    );
 }

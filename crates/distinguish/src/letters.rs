@@ -294,6 +294,18 @@ impl Alphabet {
         }
     }
 
+    /// Without the letters that leave OpenCL's guidelines: atomic operations and fences are
+    /// sequentially consistent, and have the widest scope. That is the scope of a device, or that
+    /// of all devices if the memory is shared by all of them.
+    pub fn of_guidelines(mut self) -> Alphabet {
+        let widest = self.letters.iter().filter_map(|letter| letter.scope).max();
+        self.letters.retain(|letter| match letter.order {
+            Some(order) => order == Order::SeqCst && letter.scope == widest,
+            None => true,
+        });
+        self
+    }
+
     /// The kinds of instructions.
     pub fn kinds(&self) -> Vec<InstrKind> {
         let mut kinds: Vec<InstrKind> = self.letters.iter().map(|letter| letter.kind).collect();

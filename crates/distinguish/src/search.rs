@@ -759,15 +759,17 @@ fn tried(
     up: bool,
     says: Says,
 ) -> bool {
+    let mut letters = alphabet.letters.iter();
+    let has_relaxed = letters.any(|letter| letter.order == Some(Order::Relaxed));
     probes().iter().all(|(shape, outcome)| {
-        // In programs with fences, only relaxed accesses are tried.
+        // In programs with fences, only relaxed accesses are tried, if there are some.
         let fences = shape.slots().any(|(_, slot)| slot.kind == InstrKind::Fence);
         let fitting = alphabet.fitting(shape).into_iter();
         let choices: Vec<Vec<Vec<usize>>> = fitting
             .map(|all| {
                 all.into_iter()
                     .filter(|l| match &alphabet.letters[*l] {
-                        letter if letter.kind != InstrKind::Fence && fences => {
+                        letter if letter.kind != InstrKind::Fence && fences && has_relaxed => {
                             letter.order == Some(Order::Relaxed)
                         }
                         _ => true,
