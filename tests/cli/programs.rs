@@ -284,6 +284,8 @@ const OPENCL_TWINS: &[(&str, usize, &str, &str)] = &[
         "race",
         "OpenCL API specification, Execution Model: Synchronization",
     ),
+    ("image", 11, "race", "clCreateCommandQueueWithProperties"),
+    ("pipe", 29, "launch-argument", "clCreatePipe"),
     ("host_pointer", 30, "undefined", "used unmapped"),
     ("release_memory", 17, "lifetime", "clReleaseMemObject"),
     ("release_queue", 18, "lifetime", "clReleaseCommandQueue"),
@@ -533,7 +535,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "int main() { std::signal(SIGINT, f); }",
         "p.cu:2:14",
         "signal handlers are not followed",
-        "it is unspecified which thread of execution contains a signal handler invocation",
+        "it is unspecified which thread of execution contains the signal handler invocation",
     ),
     (
         "int main() { CUdeviceptr p; cuMemAddressReserve(&p, 64, 0, 0, 0);\n \

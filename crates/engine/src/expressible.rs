@@ -77,7 +77,7 @@ const FEATURES: &[Feature] = &[
     }),
     Feature(ModelWord::Memory(&["IMAGE", "IMAGE_FENCE"]), |program| {
         of_kind(program, "images", |kind| {
-            matches!(kind, MemoryKind::Image(_))
+            matches!(kind, MemoryKind::Image { .. })
         })
     }),
     Feature(

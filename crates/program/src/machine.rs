@@ -28,8 +28,13 @@ pub enum MemoryKind {
     Private,
     /// OpenCL: a buffer object, no shared virtual memory.
     Buffer,
-    /// OpenCL: an image object, with the width of its rows in pixels; 0: it has one row.
-    Image(u32),
+    /// OpenCL: an image object.
+    Image {
+        /// The pixels of a row; 0: it has one row.
+        width: u32,
+        /// The rows of a slice; 0: it has one slice.
+        height: u32,
+    },
     /// OpenCL: a pipe object, its packets or its state.
     Pipe,
     /// OpenCL: coarse-grained shared virtual memory.
@@ -65,7 +70,7 @@ impl MemoryKind {
             MemoryKind::Device(_) => "GPU_MEMORY",
             MemoryKind::Private => "PRIVATE",
             MemoryKind::Buffer => "BUFFER",
-            MemoryKind::Image(_) => "IMAGE",
+            MemoryKind::Image { .. } => "IMAGE",
             MemoryKind::Pipe => "PIPE",
             MemoryKind::SvmCoarse => "SVM_COARSE",
             MemoryKind::SvmFine => "SVM_FINE",

@@ -42,7 +42,7 @@ pub(crate) fn source(test: &LitmusTest, shape: &KernelShape) -> Result<String, S
             continue;
         };
         let what = match kind {
-            MemoryKind::Image(_) => "an image",
+            MemoryKind::Image { .. } => "an image",
             MemoryKind::Pipe => "a pipe",
             _ => continue,
         };

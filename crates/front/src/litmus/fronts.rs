@@ -33,7 +33,7 @@ pub(super) const FRONTS: &[Front] = &[
         dialect: Dialect::Ptx,
         syntax: Syntax::Ptx,
         heads: &["PTX"],
-        foreign: &["atomic", "svm", "regions", "kind", "gpu", "width"],
+        foreign: &["atomic", "svm", "regions", "kind", "gpu", "width", "height"],
         ranges: false,
     },
     Front {
@@ -41,7 +41,7 @@ pub(super) const FRONTS: &[Front] = &[
         syntax: Syntax::C,
         heads: &[],
         foreign: &[
-            "proxy", "svm", "regions", "atomic", "bytes", "fields", "width",
+            "proxy", "svm", "regions", "atomic", "bytes", "fields", "width", "height",
         ],
         ranges: false,
     },
@@ -58,6 +58,7 @@ pub(super) const FRONTS: &[Front] = &[
         heads: &["C"],
         foreign: &[
             "alias", "proxy", "svm", "regions", "space", "kind", "gpu", "bytes", "fields", "width",
+            "height",
         ],
         ranges: false,
     },

@@ -353,6 +353,11 @@ pub(super) const LOCATION: &[TableKey] = &[
         "OpenCL: the number of pixels in a row of an image; all of them if absent",
     ),
     key(
+        "height",
+        ValueShape::Count,
+        "OpenCL: the number of rows in a slice of an image; all of them if absent",
+    ),
+    key(
         "gpu",
         ValueShape::Count,
         "CUDA: the GPU that has this memory, for the kind `device`; 0 if absent",

@@ -391,6 +391,13 @@ fn c_object(location: &Location, program: &Program) -> String {
         table
             .0
             .extend(opencl_memory(*opencl, *kind, capped(program)));
+        if let MemoryKind::Image { width, height } = *kind {
+            for (key, size) in [("width", width), ("height", height)] {
+                if size > 0 {
+                    table = table.with(key, size);
+                }
+            }
+        }
     }
     table.to_string()
 }
@@ -523,7 +530,7 @@ fn opencl_memory(
     }
     if capped || (memory.global && !memory.local && kind != MemoryKind::SvmFineAtomic) {
         let word = match kind {
-            MemoryKind::Image(_) => "image",
+            MemoryKind::Image { .. } => "image",
             MemoryKind::Pipe => "pipe",
             MemoryKind::SvmCoarse => "svm-coarse",
             MemoryKind::SvmFine => "svm-fine",

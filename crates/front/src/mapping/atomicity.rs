@@ -40,7 +40,7 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
         MemoryKind::Mapped | MemoryKind::Private => &[],
         // Memory of OpenCL: PTX gives its operations no wider scope than OpenCL does.
         MemoryKind::Buffer
-        | MemoryKind::Image(_)
+        | MemoryKind::Image { .. }
         | MemoryKind::Pipe
         | MemoryKind::SvmCoarse
         | MemoryKind::SvmFine

@@ -150,7 +150,7 @@ impl Mapping {
                 // images and pipes do, of which no model of PTX speaks.
                 let of_opencl = matches!(
                     kind,
-                    MemoryKind::ProgramScope | MemoryKind::Image(_) | MemoryKind::Pipe
+                    MemoryKind::ProgramScope | MemoryKind::Image { .. } | MemoryKind::Pipe
                 );
                 let kept = Some(*kind).filter(|_| of_opencl);
                 (*opencl, *kind, *class) = (

@@ -12,17 +12,18 @@
 //!   `CL_UNSIGNED_INT32` or `CL_FLOAT`.
 //!
 //! # Where we differ
-//! - Images of several channels, images of three dimensions, and samplers with linear filters or
+//! - Images of several channels, samplers for arrays of images, and samplers with linear filters or
 //!   normalized coordinates are refused. A sampler is a constant.
 
 use std::ops::Range;
 
 use super::ast::{Base, Expr as Tree, ExprKind, Storage, TypeName};
-use super::image_words::{ImageParameter, coordinates};
+use super::image_words::{ImageParameter, coordinates, is_array};
 use super::lower::Lowering;
 use super::place::{Place, shifted};
+use super::scope::Binding;
 use super::types::{Qualified, Type, Value};
-use program::{BinOp, CmpOp, Expr, Format, LocId, MemoryKind, Op, Ty};
+use program::{BinOp, CmpOp, Expr, Format, Init, LocId, MemoryKind, Op, Ty};
 
 /// The number in a pixel, by the ending of a function; `None`: no function ends so.
 fn number(ending: &str) -> Option<Type> {
@@ -57,6 +58,39 @@ fn nearest(x: Expr, size: i64) -> Expr {
     bin(BinOp::Min, bin(BinOp::Max, x, 0), size - 1)
 }
 
+/// A function that asks for a size of an image.
+#[derive(Clone, Copy)]
+enum SizeQuery {
+    /// Its width, height or depth, by number.
+    Dimension(usize),
+    /// The number of images in an array.
+    Images,
+}
+
+impl SizeQuery {
+    fn named(word: &str) -> Option<SizeQuery> {
+        Some(match word {
+            "get_image_width" => SizeQuery::Dimension(0),
+            "get_image_height" => SizeQuery::Dimension(1),
+            "get_image_depth" => SizeQuery::Dimension(2),
+            "get_image_array_size" => SizeQuery::Images,
+            _ => return None,
+        })
+    }
+}
+
+/// The width, the height and the depth of memory that is an image of so many pixels.
+pub(super) fn sizes_of_image(kind: MemoryKind, pixels: u64) -> [u64; 3] {
+    let (width, height) = match kind {
+        MemoryKind::Image { width, height } => (u64::from(width), u64::from(height)),
+        _ => (0, 0),
+    };
+    let width = if width == 0 { pixels } else { width }.max(1);
+    let rows = pixels / width;
+    let height = if height == 0 { rows } else { height }.max(1);
+    [width, height, rows / height]
+}
+
 impl Lowering<'_, '_> {
     /// Takes the access qualifier of an image parameter. The memory of its name is the image.
     pub(super) fn bind_image(&mut self, param: &TypeName) -> bool {
@@ -80,8 +114,8 @@ impl Lowering<'_, '_> {
             return false;
         };
         let word = self.str(name).to_owned();
-        let is_image = self.location(&word).is_some_and(|loc| self.is_image(loc));
-        if !is_image || !param.declarator.pointers.is_empty() {
+        let image = self.image_of_name(&word);
+        if image.is_none() || !param.declarator.pointers.is_empty() {
             let message = format!("nothing is bound to the image `{word}`");
             self.error("unbound-parameter", name, message, |d| {
                 d.label("expected an image of that name").help(format!(
@@ -95,6 +129,7 @@ impl Lowering<'_, '_> {
             name: word,
             access: given.next().unwrap_or(Storage::ReadOnly),
             coordinates: coordinates(self.str(of)).unwrap_or(1),
+            is_array: is_array(self.str(of)),
         };
         if given.next().is_some() {
             self.error("wrong-operand", name, "two access qualifiers", |d| {
@@ -106,7 +141,19 @@ impl Lowering<'_, '_> {
     }
 
     fn is_image(&self, loc: LocId) -> bool {
-        matches!(self.symbols.object(loc).1.kind, MemoryKind::Image(_))
+        matches!(self.symbols.object(loc).1.kind, MemoryKind::Image { .. })
+    }
+
+    /// The image that a name means: that of an argument of the launch, or the memory of this name.
+    fn image_of_name(&self, name: &str) -> Option<LocId> {
+        let loc = match self.scopes.find(name) {
+            Some(Binding::Register(given)) => match self.initial(given.reg) {
+                Init::Address { loc, index: 0 } => Some(loc),
+                _ => None,
+            },
+            _ => self.location(name),
+        };
+        loc.filter(|loc| self.is_image(*loc))
     }
 
     /// Reports an image that a kernel uses like other memory.
@@ -144,15 +191,8 @@ impl Lowering<'_, '_> {
         if !self.env.language.row().regions {
             return None;
         }
-        if let ("get_image_width" | "get_image_height", [image]) = (word, args) {
-            let (_, loc) = self.image_named(image)?;
-            let [width, height] = self.sizes_of_image(loc);
-            let size = if word == "get_image_width" {
-                width
-            } else {
-                height
-            };
-            return Some(Value::of(Expr::Const(size), Ty::S32));
+        if let (Some(query), [image]) = (SizeQuery::named(word), args) {
+            return Some(self.size_of_image(query, image));
         }
         let read = word.strip_prefix("read_image").and_then(number);
         let written = word.strip_prefix("write_image").and_then(number);
@@ -186,7 +226,7 @@ impl Lowering<'_, '_> {
     fn image_named(&mut self, tree: &Tree) -> Option<(String, LocId)> {
         let word = self.str(&tree.range).to_owned();
         let loc = match tree.kind {
-            ExprKind::Name => self.location(&word).filter(|loc| self.is_image(*loc)),
+            ExprKind::Name => self.image_of_name(&word),
             _ => None,
         };
         if loc.is_none() {
@@ -198,16 +238,40 @@ impl Lowering<'_, '_> {
         Some((word, loc?))
     }
 
-    /// The width and the height of an image.
-    fn sizes_of_image(&self, loc: LocId) -> [i64; 2] {
-        let pixels = self.symbols.elements(loc) as i64;
-        match self.symbols.object(loc).1.kind {
-            MemoryKind::Image(width) if width > 0 => {
-                let width = i64::from(width);
-                [width, pixels / width]
-            }
-            _ => [pixels, 1],
-        }
+    /// The value of a query for a size. The last size of an array is the number of its images.
+    fn size_of_image(&mut self, query: SizeQuery, image: &Tree) -> Value {
+        let Some((name, loc)) = self.image_named(image) else {
+            return self.nothing();
+        };
+        let sizes = self.sizes_of_image(loc);
+        let own = self.images.iter().find(|parameter| parameter.name == name);
+        let (count, is_array) = own.map_or((3, false), |own| (own.coordinates, own.is_array));
+        let at = match query {
+            SizeQuery::Dimension(at) => (at + usize::from(is_array) < count).then_some(at),
+            SizeQuery::Images => is_array.then(|| count - 1),
+        };
+        let Some(at) = at else {
+            let message = "this query does not fit the type of the image";
+            self.error("wrong-operand", &image.range, message, |d| {
+                d.label("expected a query for one of its sizes")
+                    .note("OpenCL C, Built-in Image Query Functions")
+            });
+            return self.nothing();
+        };
+        let ty = match query {
+            SizeQuery::Dimension(_) => Ty::S32,
+            SizeQuery::Images => Ty::U64,
+        };
+        Value::of(Expr::Const(sizes[at]), ty)
+    }
+
+    /// The width, the height and the depth of an image.
+    fn sizes_of_image(&self, loc: LocId) -> [i64; 3] {
+        sizes_of_image(
+            self.symbols.object(loc).1.kind,
+            self.symbols.elements(loc) as u64,
+        )
+        .map(|size| size as i64)
     }
 
     /// The place of a pixel.
@@ -254,10 +318,16 @@ impl Lowering<'_, '_> {
             });
             return None;
         }
-        let given = self.vector_of_tree(coordinate).map_or(1, |of| of.1);
-        if wanted.is_some_and(|wanted| wanted != given) || given > 2 {
+        // A vector of four has three coordinates.
+        let given = match self.vector_of_tree(coordinate).map_or(1, |of| of.1) {
+            3 => 4,
+            4 => 3,
+            given => given,
+        };
+        if wanted.is_some_and(|wanted| wanted != given) || given > 3 {
             let expected = match wanted {
                 Some(2) => "expected two, as in `(int2)(x, y)`",
+                Some(3) => "expected three, as in `(int4)(x, y, z, 0)`",
                 _ => "expected one number",
             };
             let message = format!("{given} coordinates do not fit this image");
@@ -275,26 +345,40 @@ impl Lowering<'_, '_> {
         self.pointed(element, range)
     }
 
-    /// The coordinates of a pixel: one or two.
-    fn coordinates_of(&mut self, coordinate: &Tree, given: usize) -> [Option<Expr>; 2] {
-        let all = self.components_of(coordinate, given);
-        let mut all = all.into_iter().map(|value| value.expr);
-        [all.next(), all.next()]
+    /// The coordinates of a pixel: one, two or three.
+    fn coordinates_of(&mut self, coordinate: &Tree, given: usize) -> [Option<Expr>; 3] {
+        let components = if given == 3 { 4 } else { given };
+        let all = self.components_of(coordinate, components);
+        let mut all = all.into_iter().take(given).map(|value| value.expr);
+        [all.next(), all.next(), all.next()]
     }
 
     /// The number of a pixel, or a number behind all pixels.
-    fn index_of_pixel(&mut self, loc: LocId, [x, y]: [Option<Expr>; 2]) -> Value {
-        let [width, height] = self.sizes_of_image(loc);
-        let x = x.unwrap_or(Expr::Const(0));
-        let Some(y) = y else {
-            return Value::of(x, Ty::S32);
-        };
+    fn index_of_pixel(&mut self, loc: LocId, coordinates: [Option<Expr>; 3]) -> Value {
+        let sizes = self.sizes_of_image(loc);
+        let behind: i64 = sizes.iter().product();
         let bin = |op: BinOp, a: Expr, b: Expr| Expr::Bin(op, Ty::S32, a.into(), b.into());
-        let rows = bin(BinOp::Mul, y, Expr::Const(width));
-        let inside = is_below(&x, width);
-        let index = bin(BinOp::Add, rows, x);
-        let behind = Expr::Const(width * height);
-        let index = Expr::Select(inside.into(), index.into(), behind.into());
+        let all: Vec<Expr> = coordinates.into_iter().flatten().collect();
+        let Some((last, before)) = all.split_last() else {
+            return Value::of(Expr::Const(behind), Ty::S32);
+        };
+        let (mut index, mut inside) = (last.clone(), None);
+        for (x, size) in before.iter().zip(sizes).rev() {
+            index = bin(
+                BinOp::Add,
+                bin(BinOp::Mul, index, Expr::Const(size)),
+                x.clone(),
+            );
+            let below = is_below(x, size);
+            inside = Some(match inside {
+                Some(inside) => bin(BinOp::And, inside, below),
+                None => below,
+            });
+        }
+        // The last coordinate leads behind all pixels on its own.
+        if let Some(inside) = inside {
+            index = Expr::Select(inside.into(), index.into(), Expr::Const(behind).into());
+        }
         Value::of(index, Ty::S32)
     }
 
@@ -321,10 +405,10 @@ impl Lowering<'_, '_> {
         &mut self,
         word: &str,
         of: &Type,
-        [image, sampler, coordinate]: [&Tree; 3],
+        [image, sampler_tree, coordinate]: [&Tree; 3],
         tree: &Tree,
     ) -> Option<Value> {
-        let address = self.sampler(sampler)?;
+        let address = self.sampler(sampler_tree)?;
         let (name, loc) = self.image_named(image)?;
         let own = self.images.iter().find(|parameter| parameter.name == name);
         if own.is_none_or(|parameter| parameter.access != Storage::ReadOnly) {
@@ -332,6 +416,13 @@ impl Lowering<'_, '_> {
             self.error("wrong-operand", &image.range, message, |d| {
                 d.label("expected a `read_only` image of the kernel")
                     .note("OpenCL C, Built-in Image Read Functions")
+            });
+            return None;
+        }
+        if own.is_some_and(|parameter| parameter.is_array) {
+            let message = "samplers for arrays of images are not supported";
+            self.error("unsupported", &sampler_tree.range, message, |d| {
+                d.label("expected a read without a sampler, inside of the image")
             });
             return None;
         }
@@ -346,7 +437,7 @@ impl Lowering<'_, '_> {
         let sizes = self.sizes_of_image(loc);
         let all = self.coordinates_of(coordinate, given);
         let mut inside = Expr::Const(1);
-        let mut at = [None, None];
+        let mut at = [None, None, None];
         for (n, x) in all.into_iter().flatten().enumerate() {
             let x = self.kept(Value::of(x, Ty::S32)).expr;
             inside = Expr::Bin(

@@ -226,10 +226,24 @@ pub(super) fn preprocess_file(text: MappedText, dialect: Dialect, sink: &mut Sin
 }
 
 /// Structures that the header of OpenCL's host API defines, and their definitions.
-const HEADER_TYPES: [(&str, &str); 1] = [(
-    "cl_buffer_region",
-    "typedef struct { size_t origin; size_t size; } cl_buffer_region;\n",
-)];
+const HEADER_TYPES: [(&str, &str); 3] = [
+    (
+        "cl_buffer_region",
+        "typedef struct { size_t origin; size_t size; } cl_buffer_region;\n",
+    ),
+    (
+        "cl_image_format",
+        "typedef struct { unsigned image_channel_order; unsigned image_channel_data_type; } \
+         cl_image_format;\n",
+    ),
+    (
+        "cl_image_desc",
+        "typedef struct { unsigned image_type; size_t image_width; size_t image_height; \
+         size_t image_depth; size_t image_array_size; size_t image_row_pitch; \
+         size_t image_slice_pitch; unsigned num_mip_levels; unsigned num_samples; void *buffer; } \
+         cl_image_desc;\n",
+    ),
+];
 
 /// The text with those of these structures in front that it names.
 fn with_types_of_header(text: MappedText) -> MappedText {

@@ -181,8 +181,19 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     (
         &["image1d_array_t", "image2d_array_t", "image3d_t"],
         OPENCL,
+        "",
+        "use memory",
+    ),
+    (
+        &[
+            "image2d_depth_t",
+            "image2d_array_depth_t",
+            "image2d_msaa_t",
+            "image2d_array_msaa_t",
+        ],
+        OPENCL,
         "images of this shape are",
-        "use `image1d_t` or `image2d_t`",
+        "use `image2d_t` or `image2d_array_t`",
     ),
     (&["sampler_t"], OPENCL, "", "use memory"),
     (
@@ -266,7 +277,7 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
 
 /// The reason why signal handlers are refused, and what to use.
 const HANDLERS: &str = "write the handler as a thread of its own if it may be one: \"it is \
-                        unspecified which thread of execution contains a signal handler \
+                        unspecified which thread of execution contains the signal handler \
                         invocation\" (ISO C++, intro.multithread)";
 
 const OPENCL: [bool; 3] = [false, true, false];

@@ -453,8 +453,15 @@ impl ClikeCode {
             });
         }
         for param in &kernel.params {
-            let of = lowering.kernel_parameter(param);
-            head.parameters.push(self.parameter(&param.declarator, of));
+            // The host says what the pixels of an image are.
+            let of = match param.specifiers.base {
+                Base::Image(_) => Some(Type::Int(Ty::S32).into()),
+                _ => lowering.kernel_parameter(param),
+            };
+            let is_object = matches!(param.specifiers.base, Base::Image(_))
+                || param.specifiers.has(Storage::Pipe).is_some();
+            let parameter = self.parameter(&param.declarator, of, is_object);
+            head.parameters.push(parameter);
         }
         for (specifiers, declared) in arrays(self.text.as_str(), &self.stmts, kernel) {
             let of = lowering.base(specifiers);
@@ -477,13 +484,19 @@ impl ClikeCode {
         })
     }
 
-    fn parameter(&self, declarator: &Declarator, of: Option<Qualified>) -> KernelParameter {
+    /// A parameter; `is_object`: it is an image or a pipe, and this the type of its elements.
+    fn parameter(
+        &self,
+        declarator: &Declarator,
+        of: Option<Qualified>,
+        is_object: bool,
+    ) -> KernelParameter {
         let name = declarator.name.clone();
         let to = match of.as_ref().map(|of| &of.ty) {
             Some(Type::Pointer(to)) => Some((**to).clone()),
             // The launch has a structure to copy from.
             Some(Type::Struct(_)) => of.clone(),
-            _ if declarator.reference => of.clone(),
+            _ if declarator.reference || is_object => of.clone(),
             _ => None,
         };
         let space = to
@@ -501,7 +514,7 @@ impl ClikeCode {
         KernelParameter {
             span: self.text.span(name.clone()),
             name: self.text.as_str()[name].to_owned(),
-            by_value: !declarator.reference
+            by_value: !(declarator.reference || is_object)
                 && of
                     .as_ref()
                     .is_some_and(|of| matches!(of.ty, Type::Struct(_))),

@@ -1473,6 +1473,10 @@ fn constructs_that_are_not_supported_are_named() {
             ),
             (
                 "kernel void k(read_only image3d_t i) { }",
+                "nothing is bound to the image `i`",
+            ),
+            (
+                "kernel void k(read_only image2d_depth_t i) { }",
                 "images of this shape are not supported",
             ),
             (

@@ -273,7 +273,7 @@ impl Misuse<'_> {
             }
             let of_images = request.name.contains("Image");
             let of_objects = ["clEnqueueUnmapMemObject", "clEnqueueMigrateMemObjects"];
-            if let MemoryKind::Image(_) = kind {
+            if let MemoryKind::Image { .. } = kind {
                 if !of_images && !of_objects.contains(&request.name.as_str()) {
                     let message = format!("`{}` of an image", request.name);
                     self.error("wrong-operand", span, message, |d| {

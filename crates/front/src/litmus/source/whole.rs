@@ -110,6 +110,15 @@ impl<'a> BoundProgram<'a> {
                         self.memory[*memory].space = parameter.space;
                     }
                     let memory = &self.memory[*memory];
+                    if memory
+                        .packet
+                        .is_some_and(|packet| packet as u64 != memory.size)
+                    {
+                        let message = format!("the packets of `{name}` have another size");
+                        let of = format!("expected packets of {} bytes", memory.size);
+                        let d = wrong(message, of);
+                        return Err(Box::new(d.note("clCreatePipe (OpenCL API, Pipes)")));
+                    }
                     let at = *offset / memory.size.max(1) as i64;
                     if *offset % memory.size.max(1) as i64 != 0 || at < 0 {
                         let message = format!("`{name}` points into an element");
@@ -390,6 +399,10 @@ fn object(memory: &ProgramMemory) -> ObjectTable {
         value.map_or_else(|| quote(UNKNOWN), |n| n.to_string())
     }
     let table = ObjectTable::default();
+    if memory.packet.is_some() {
+        let table = table.with("size", length).with_text("type", element);
+        return table.with_text("kind", memory.kind);
+    }
     let table = match first {
         // The zeros of a structure are those of its members.
         Some(0) if same && is_record => table.with("size", length),
@@ -400,6 +413,10 @@ fn object(memory: &ProgramMemory) -> ObjectTable {
         _ => table.with("init", one(first)).of_size(length),
     };
     let table = table.with_text("type", element);
+    let table = match memory.sizes {
+        Some([width, height]) => table.with("width", width).with("height", height),
+        None => table,
+    };
     match memory.space {
         Some(space) => table.with_text("space", space),
         None => table.with_text("kind", memory.kind),

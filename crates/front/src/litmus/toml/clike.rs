@@ -191,20 +191,27 @@ impl TestReader<'_, '_> {
         object.atomic = Some(true);
     }
 
-    /// Sets the width of an image, and reports images that are not supported.
+    /// Sets the sizes of an image, and reports images that are not supported.
     fn image_memory(&mut self, table: &DeTable<'_>, object: &mut Object, choice: &TemplateChoice) {
-        let width = self.count(table, &["width"], choice);
         let at = |key: &str| table.get(key).map_or(Span::default(), span_of);
-        let MemoryKind::Image(_) = object.kind else {
-            if width.is_some() {
-                let message = "only images have a width";
-                self.sink
-                    .error("conflicting-keys", at("width"), message, |d| {
-                        d.label("expected `kind = \"image\"` with it")
-                    });
+        let [width, height] = ["width", "height"].map(|key| self.count(table, &[key], choice));
+        let is_image = matches!(object.kind, MemoryKind::Image { .. });
+        for (key, size) in [("width", width), ("height", height)] {
+            let needed = if is_image { "width" } else { "kind" };
+            if size.is_some() && (!is_image || key == "height" && width.is_none()) {
+                let message = match is_image {
+                    true => "the height of an image needs its width".to_owned(),
+                    false => format!("only images have a {key}"),
+                };
+                self.sink.error("conflicting-keys", at(key), message, |d| {
+                    d.label(format!("expected `{needed}` of an image with it"))
+                });
+                return;
             }
+        }
+        if !is_image {
             return;
-        };
+        }
         let is_word = object.ty.is_some_and(|(ty, _)| ty.bits == 32);
         if !is_word || object.record.is_some() || object.atomic == Some(true) || object.boolean {
             let message = "the pixels of this image are not supported";
@@ -213,16 +220,24 @@ impl TestReader<'_, '_> {
             });
         }
         let pixels = object.init.len() as u32;
-        if let Some(width) = width {
-            if width == 0 || !pixels.is_multiple_of(width) {
-                let message = format!("{pixels} pixels are not whole rows of {width}");
-                self.sink.error("bad-number", at("width"), message, |d| {
+        let mut parts = 1;
+        for (key, size) in [("width", width), ("height", height)] {
+            let Some(size) = size else {
+                continue;
+            };
+            parts = size.saturating_mul(parts);
+            if parts == 0 || !pixels.is_multiple_of(parts) {
+                let message = format!("{pixels} pixels are not whole parts of {parts}");
+                self.sink.error("bad-number", at(key), message, |d| {
                     d.label("expected a divisor of the size")
                 });
                 return;
             }
-            object.kind = MemoryKind::Image(width);
         }
+        object.kind = MemoryKind::Image {
+            width: width.unwrap_or(0),
+            height: height.unwrap_or(0),
+        };
     }
 
     /// The structure that the type names, defined by some code of the test.
@@ -286,7 +301,10 @@ impl TestReader<'_, '_> {
                 });
         }
         let kind = match (kind, svm) {
-            (Some("image"), _) => MemoryKind::Image(0),
+            (Some("image"), _) => MemoryKind::Image {
+                width: 0,
+                height: 0,
+            },
             (Some("pipe"), _) => MemoryKind::Pipe,
             (Some("svm-coarse"), _) | (None, Some("coarse")) => MemoryKind::SvmCoarse,
             (Some("svm-fine"), _) | (None, Some("fine")) => MemoryKind::SvmFine,

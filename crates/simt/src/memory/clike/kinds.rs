@@ -52,7 +52,7 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
         Ok(match l.kind {
             MemoryKind::Private
             | MemoryKind::Buffer
-            | MemoryKind::Image(_)
+            | MemoryKind::Image { .. }
             | MemoryKind::Pipe
             | MemoryKind::SvmCoarse
             | MemoryKind::SvmFine

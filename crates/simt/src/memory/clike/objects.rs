@@ -46,7 +46,7 @@ impl ObjectUses {
         for location in &code.locations {
             let is_whole = matches!(
                 location.kind,
-                MemoryKind::Buffer | MemoryKind::Image(_) | MemoryKind::SvmCoarse
+                MemoryKind::Buffer | MemoryKind::Image { .. } | MemoryKind::SvmCoarse
             );
             let object = program.object(code.memory.cell(location.cell).location.0);
             objects.whole.push(is_whole.then_some(object));

@@ -5,11 +5,12 @@
 //!   clEnqueueCopyImageToBuffer, clEnqueueCopyBufferToImage, clEnqueueFillImage,
 //!   clEnqueueMapImage.
 //! # Where we differ
-//! - A filled or mapped region is part of one row, or whole rows.
+//! - A filled or mapped region is part of one row, whole rows of a slice, or whole slices.
 
 use super::Request;
 use super::calls::CallAction;
 use super::lower::Wrong;
+use crate::isa::clike::images::sizes_of_image;
 use crate::isa::clike::lower::Lowering;
 use program::{LocId, MemoryKind};
 
@@ -24,11 +25,10 @@ const CALLS: [(&str, [bool; 2]); 7] = [
     ("clEnqueueMapImage", [true, false]),
 ];
 
-/// An image: the bytes of a pixel, the pixels of a row, and the rows.
+/// An image: the bytes of a pixel, and its width, height and depth in pixels.
 struct ImageShape {
     pixel: u64,
-    width: u64,
-    height: u64,
+    sizes: [u64; 3],
 }
 
 impl Lowering<'_, '_> {
@@ -66,11 +66,11 @@ impl Lowering<'_, '_> {
             let Some(mut origin) = self.three_sizes(request, end) else {
                 return self.wrong_region(request, "expected three numbers for each origin");
             };
-            let inside = |at: usize, size: u64| {
+            let inside = |at: usize| {
                 let all = origin[at].checked_add(pixels[at]);
-                pixels[at] > 0 && all.is_some_and(|all| all <= size)
+                pixels[at] > 0 && all.is_some_and(|all| all <= shape.sizes[at])
             };
-            if !(inside(0, shape.width) && inside(1, shape.height) && inside(2, 1)) {
+            if !(0..3).all(inside) {
                 return self.wrong_region(request, "expected a region inside of the image");
             }
             if request.does != CallAction::CopyRect {
@@ -79,7 +79,9 @@ impl Lowering<'_, '_> {
             origin[0] *= shape.pixel;
             region[0] = pixels[0] * shape.pixel;
             request.sizes[end] = Some((origin.to_vec(), span));
-            request.pitches[2 * end] = shape.width * shape.pixel;
+            let row = shape.sizes[0] * shape.pixel;
+            request.pitches[2 * end] = row;
+            request.pitches[2 * end + 1] = row * shape.sizes[1];
         }
         let at = request.sizes[2]
             .as_ref()
@@ -96,15 +98,12 @@ impl Lowering<'_, '_> {
     /// `None`: it is no image.
     fn shape_of_image(&self, loc: LocId) -> Option<ImageShape> {
         let (layout, object) = (self.symbols.layout(loc), self.symbols.object(loc).1);
-        let MemoryKind::Image(width) = object.kind else {
+        if !matches!(object.kind, MemoryKind::Image { .. }) {
             return None;
-        };
-        let pixels = self.symbols.elements(loc) as u64;
-        let width = if width == 0 { pixels } else { u64::from(width) };
+        }
         Some(ImageShape {
             pixel: layout.bytes(layout.cells()),
-            width,
-            height: pixels / width.max(1),
+            sizes: sizes_of_image(object.kind, self.symbols.elements(loc) as u64),
         })
     }
 
@@ -116,14 +115,18 @@ impl Lowering<'_, '_> {
         origin: [u64; 3],
         region: [u64; 3],
     ) -> Result<(), Wrong> {
-        if region[1] > 1 && region[0] != shape.width {
-            return self.wrong_region(request, "expected part of one row, or whole rows");
+        let [width, height, _] = shape.sizes;
+        let (rows, slices) = (region[1] > 1 || region[2] > 1, region[2] > 1);
+        if (rows && region[0] != width) || (slices && region[1] != height) {
+            let expected = "expected part of one row, whole rows, or whole slices";
+            return self.wrong_region(request, expected);
         }
         let span = request.sizes[2]
             .as_ref()
             .map_or(request.span, |sizes| sizes.1);
-        request.first[0] = (origin[1] * shape.width + origin[0]) as u32;
-        request.bytes = Some((region[0] * region[1] * shape.pixel, span));
+        let rows = origin[2] * height + origin[1];
+        request.first[0] = (rows * width + origin[0]) as u32;
+        request.bytes = Some((region.iter().product::<u64>() * shape.pixel, span));
         request.sizes = [None, None, None];
         Ok(())
     }

@@ -152,7 +152,7 @@ impl Machine<'_> {
             "signal handlers are not followed",
             "a handler may run in any thread, at any time",
             "make it a `std::thread` if it may be one: \"it is unspecified which thread of \
-             execution contains a signal handler invocation\" (ISO C++, intro.multithread)",
+             execution contains the signal handler invocation\" (ISO C++, intro.multithread)",
         )
     }
 

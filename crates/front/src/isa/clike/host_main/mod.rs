@@ -30,6 +30,7 @@ mod evaluate;
 mod expressions;
 mod graph_nodes;
 mod graphs;
+mod images;
 mod launches;
 mod library;
 mod machine;

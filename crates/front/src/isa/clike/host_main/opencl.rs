@@ -13,6 +13,8 @@
 //! - Calls succeed, and give `CL_SUCCESS`.
 //! - An access of a kernel behind the end of its sub-buffer is one of the whole buffer.
 
+use std::ops::Range;
+
 use super::library::memory_of;
 use super::machine::{BYTE, Machine};
 use super::parser::Read;
@@ -61,13 +63,13 @@ const OUT_OF_ORDER: i64 = 1;
 const EXECUTION_STATUS: i64 = 0x11D3;
 
 /// Flags of memory.
-const USE_HOST_PTR: i64 = 1 << 3;
-const COPY_HOST_PTR: i64 = 1 << 5;
+pub(super) const USE_HOST_PTR: i64 = 1 << 3;
+pub(super) const COPY_HOST_PTR: i64 = 1 << 5;
 const FINE_GRAIN: i64 = 1 << 10;
 const SVM_ATOMICS: i64 = 1 << 11;
 
 /// Names of numbers in the header of OpenCL.
-pub(super) const CL_CONSTANTS: [(&str, i64); 47] = [
+pub(super) const CL_CONSTANTS: [(&str, i64); 58] = [
     ("CL_TRUE", 1),
     ("CL_FALSE", 0),
     ("CL_BLOCKING", 1),
@@ -115,17 +117,28 @@ pub(super) const CL_CONSTANTS: [(&str, i64); 47] = [
     ("CL_MAP_WRITE_INVALIDATE_REGION", 4),
     ("CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE", OUT_OF_ORDER),
     ("CL_QUEUE_PROPERTIES", QUEUE_PROPERTIES),
+    ("CL_R", 0x10B0),
+    ("CL_RGBA", 0x10B5),
+    ("CL_SIGNED_INT32", 0x10D9),
+    ("CL_UNSIGNED_INT32", 0x10DC),
+    ("CL_FLOAT", 0x10DE),
+    ("CL_MEM_OBJECT_IMAGE2D", 0x10F1),
+    ("CL_MEM_OBJECT_IMAGE3D", 0x10F2),
+    ("CL_MEM_OBJECT_IMAGE2D_ARRAY", 0x10F3),
+    ("CL_MEM_OBJECT_IMAGE1D", 0x10F4),
+    ("CL_MEM_OBJECT_IMAGE1D_ARRAY", 0x10F5),
+    ("CL_MEM_OBJECT_IMAGE1D_BUFFER", 0x10F6),
 ];
 
 /// The operands that every enqueued command ends with, by the number of the first.
-struct CommandEnd {
+pub(super) struct CommandEnd {
     waits: String,
     event: String,
 }
 
 impl CommandEnd {
     /// As the last operands of a call.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match (self.waits.as_str(), self.event.as_str()) {
             ("NULL", "NULL") => String::new(),
             (waits, "NULL") => format!(", {waits}"),
@@ -145,6 +158,8 @@ impl Machine<'_> {
             "clCreateKernel" => self.new_kernel(call),
             "clCreateBuffer" => self.new_buffer(call),
             "clCreateSubBuffer" => self.sub_buffer(call),
+            "clCreatePipe" => self.new_pipe(call),
+            "clCreateImage" => self.new_image(call),
             "clGetEventInfo" => self.event_info(call),
             "clSVMAlloc" => self.new_shared(call),
             "clSetKernelArg" => self.kernel_argument(call),
@@ -178,7 +193,7 @@ impl Machine<'_> {
     }
 
     /// Writes `CL_SUCCESS` to the operand that takes an error, if it is there.
-    fn no_error(&mut self, call: &RuntimeCallSite<'_>, at: usize) -> Read<()> {
+    pub(super) fn no_error(&mut self, call: &RuntimeCallSite<'_>, at: usize) -> Read<()> {
         match call.arguments.get(at) {
             Some(HostValue::Cell(cell)) => {
                 self.state.cells[*cell].value = HostValue::Int(0, Ty::S32);
@@ -329,25 +344,7 @@ impl Machine<'_> {
         let (memory, buffer) = self.address_at(call, 0)?;
         let region = self.operand(call, 3)?;
         self.no_error(call, 4)?;
-        let mut numbers = [0; 2];
-        let record = match &region {
-            HostValue::Cell(cell) => match &self.state.cells[*cell].value {
-                HostValue::Record(record) => Some(record.first),
-                _ => None,
-            },
-            _ => None,
-        };
-        for (at, number) in numbers.iter_mut().enumerate() {
-            let value = match record {
-                Some(first) => self.state.cells[first + at].value.clone(),
-                None => {
-                    let place = self.element(&region, at as i64, call.range)?;
-                    self.load(&place, call.range)?
-                }
-            };
-            *number = self.known(&value, call.range)?;
-        }
-        let [origin, bytes] = numbers;
+        let [origin, bytes] = self.members(&region, call.range)?;
         if buffer.offset != 0 || bytes == 0 {
             return self.wrong(
                 call.range,
@@ -364,8 +361,35 @@ impl Machine<'_> {
         }))
     }
 
+    /// The numbers with which a structure or an array begins.
+    pub(super) fn members<const N: usize>(
+        &mut self,
+        of: &HostValue,
+        range: &Range<usize>,
+    ) -> Read<[i64; N]> {
+        let mut numbers = [0; N];
+        let record = match of {
+            HostValue::Cell(cell) => match &self.state.cells[*cell].value {
+                HostValue::Record(record) => Some(record.first),
+                _ => None,
+            },
+            _ => None,
+        };
+        for (at, number) in numbers.iter_mut().enumerate() {
+            let value = match record {
+                Some(first) => self.state.cells[first + at].value.clone(),
+                None => {
+                    let place = self.element(of, at as i64, range)?;
+                    self.load(&place, range)?
+                }
+            };
+            *number = self.known(&value, range)?;
+        }
+        Ok(numbers)
+    }
+
     /// Lets a buffer begin with the values that memory of the host has.
-    fn begins_with(
+    pub(super) fn begins_with(
         &mut self,
         memory: usize,
         source: usize,
@@ -463,7 +487,11 @@ impl Machine<'_> {
     }
 
     /// The wait list and the event of a command: a count, a list, and the address of a variable.
-    fn command_end(&mut self, call: &RuntimeCallSite<'_>, at: usize) -> Read<CommandEnd> {
+    pub(super) fn command_end(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        at: usize,
+    ) -> Read<CommandEnd> {
         let count = match call.arguments.get(at) {
             Some(_) => self.number_at(call, at)?,
             None => 0,
@@ -536,6 +564,7 @@ impl Machine<'_> {
                 self.enqueue_kernel(call, &queue, &sizes, &end)
             }
             "clEnqueueReadBuffer" | "clEnqueueWriteBuffer" => self.transfer(call, &queue),
+            "clEnqueueReadImage" | "clEnqueueWriteImage" => self.transfer_image(call, &queue),
             "clEnqueueCopyBuffer" => {
                 let end = self.command_end(call, 6)?;
                 let sides = [self.buffer_at(call, 2, 4)?, self.buffer_at(call, 1, 3)?];
@@ -654,7 +683,7 @@ impl Machine<'_> {
     }
 
     /// Memory and the offset in it, of two operands.
-    fn buffer_at(
+    pub(super) fn buffer_at(
         &mut self,
         call: &RuntimeCallSite<'_>,
         at: usize,
@@ -718,7 +747,11 @@ impl Machine<'_> {
         Ok(SUCCESS)
     }
 
-    fn blocking_word(&mut self, call: &RuntimeCallSite<'_>, at: usize) -> Read<&'static str> {
+    pub(super) fn blocking_word(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        at: usize,
+    ) -> Read<&'static str> {
         Ok(match self.number_at(call, at)? {
             0 => "CL_FALSE",
             _ => "CL_TRUE",
@@ -965,7 +998,7 @@ impl Machine<'_> {
 }
 
 /// The address of memory.
-fn address(memory: usize, element: super::values::ElementType) -> HostValue {
+pub(super) fn address(memory: usize, element: super::values::ElementType) -> HostValue {
     HostValue::Pointer(Pointer {
         memory: Some(memory),
         offset: 0,

@@ -6,7 +6,8 @@ use super::code::HostCode;
 use super::machine::Machine;
 use super::parser::Read;
 use super::values::{
-    ElementType, HostLine, HostValue, KernelUse, LineEffect, MemoryObject, ProgramState,
+    AllocatedBy, ElementType, HostLine, HostValue, KernelUse, LineEffect, MemoryObject,
+    ProgramState,
 };
 use diag::{Diagnostic, MappedText, Span};
 use program::Dialect;
@@ -59,6 +60,10 @@ pub struct ProgramMemory {
     pub cells: usize,
     /// Its kind as a test writes it.
     pub kind: &'static str,
+    /// Of an image, its width and its height in pixels.
+    pub sizes: Option<[i64; 2]>,
+    /// Of a pipe, the bytes of a packet.
+    pub packet: Option<i64>,
     /// Its state space, if it is not that of its kind.
     pub space: Option<&'static str>,
     /// Whether the file declares it as a variable of the device.
@@ -223,6 +228,14 @@ impl HostCode<'_> {
             size: m.element.bytes() as u64,
             bytes: m.bytes as u64,
             kind: m.allocation.kind(),
+            sizes: match m.allocation {
+                AllocatedBy::Image(width, height) => Some([width, height]),
+                _ => None,
+            },
+            packet: match m.allocation {
+                AllocatedBy::Pipe(packet) => Some(packet),
+                _ => None,
+            },
             space: m.space,
             symbol: m.symbol,
             cells: m.cells(),

@@ -141,6 +141,10 @@ pub(super) enum AllocatedBy {
     SvmFine,
     /// The same with atomics.
     SvmAtomic,
+    /// `clCreatePipe`, with the bytes of a packet.
+    Pipe(i64),
+    /// `clCreateImage`, with its width and its height in pixels.
+    Image(i64, i64),
     /// `malloc` and `cudaHostRegister`
     Registered,
     /// `malloc`, `new`
@@ -160,6 +164,8 @@ impl AllocatedBy {
             AllocatedBy::SvmCoarse => "svm-coarse",
             AllocatedBy::SvmFine => "svm-fine",
             AllocatedBy::SvmAtomic => "svm-fine-atomic",
+            AllocatedBy::Pipe(_) => "pipe",
+            AllocatedBy::Image(..) => "image",
             AllocatedBy::Heap | AllocatedBy::Variable => "system",
         }
     }
