@@ -72,6 +72,16 @@ pub struct PtxEnv {
     pub of_every_thread: bool,
 }
 
+impl PtxEnv {
+    /// The number of the thread's lane, if it differs between the threads of a kernel.
+    pub(super) fn varying_lane(&self) -> Option<Expr> {
+        const LANE: &str = "%laneid";
+        let all = self.specials.iter().filter(|(name, _)| name == LANE);
+        let mut all = all.filter(|(name, _)| self.varying.contains(name));
+        all.next().map(|(_, value)| value.clone())
+    }
+}
+
 /// A register's initial value, as the test gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegInit {

@@ -10,9 +10,11 @@
 //!   register this value. If no such path exists, all paths count.
 //! - Values read from memory, or received from other lanes, are never known.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::descriptors;
+use super::followed::Followed;
 use super::operands::plus;
 use program::memory::ALIGNMENT;
 use program::{BinOp, Expr, Instr, LocId, Op, RegId, Ty};
@@ -118,99 +120,98 @@ const BYTES: Ty = Ty {
     signed: false,
 };
 
-/// The registers that branches depend on, and these.
-fn needed(code: &[Instr], also: &[RegId]) -> HashSet<RegId> {
-    let mut all: HashSet<RegId> = also.iter().copied().collect();
-    let conditions = code.iter().filter_map(|instr| match &instr.op {
-        Op::Branch { cond, .. } => Some(cond),
-        _ => None,
-    });
-    conditions.for_each(|cond| {
-        cond.registers(&mut |reg| {
-            all.insert(reg);
-        });
-    });
-    // Values of loops take several rounds.
-    loop {
-        let before = all.len();
-        for instr in code.iter().rev() {
-            if let Op::Assign { dst, value } = &instr.op
-                && all.contains(dst)
-            {
-                value.registers(&mut |reg| {
-                    all.insert(reg);
-                });
-            }
-        }
-        if all.len() == before {
-            return all;
+/// The table with the values at the start of a thread.
+fn table(followed: &Followed, start: &Values) -> ValueTable {
+    let mut table = vec![None; followed.count];
+    for (reg, value) in start {
+        if let Some(number) = followed.number(*reg) {
+            table[number] = Some(Arc::new(value.clone()));
         }
     }
+    table
 }
 
-/// For each micro-op in `asked`: the known values of some registers before it, and whether a path
+/// The value of a register in a table.
+fn known_in(table: &ValueTable, followed: &Followed, reg: RegId) -> Option<Expr> {
+    let value = table[followed.number(reg)?].as_ref()?;
+    Some((**value).clone())
+}
+
+/// By the number of a followed register: its known value.
+type ValueTable = Vec<Option<Arc<Expr>>>;
+
+/// A micro-op, and the registers whose known values before it are wanted.
+pub(super) struct ValueRequest {
+    /// The index of the micro-op.
+    pub(super) at: usize,
+    /// The registers.
+    pub(super) registers: Vec<RegId>,
+}
+
+/// For each micro-op in `asked`: the known values of its registers before it, and whether a path
 /// reaches it. `start` holds the values at the start of the thread.
 pub(super) fn before(
     code: &[Instr],
     start: &Values,
     narrow: &dyn Fn(LocId) -> bool,
-    asked: impl Iterator<Item = usize>,
-    registers: &[RegId],
+    asked: &[ValueRequest],
 ) -> Vec<(Values, bool)> {
-    let asked: Vec<usize> = asked.collect();
-    let places: BTreeSet<usize> = asked.iter().copied().collect();
-    let needed = &needed(code, registers);
-    let mut flows: Vec<HashMap<usize, Values>> = Vec::new();
+    let mut places = vec![false; code.len() + 1];
+    for request in asked {
+        places[request.at] = true;
+    }
+    let wanted = asked.iter().flat_map(|request| &request.registers);
+    let followed = &Followed::of(code, wanted.copied());
+    let mut flows: Vec<HashMap<usize, ValueTable>> = Vec::new();
     for ways in [
         BranchPolicy::Likely,
         BranchPolicy::Written,
         BranchPolicy::All,
     ] {
-        if asked
-            .iter()
-            .all(|at| flows.iter().any(|found| found.contains_key(at)))
-        {
+        let is_found = |request: &ValueRequest| flows.iter().any(|f| f.contains_key(&request.at));
+        if asked.iter().all(is_found) {
             break;
         }
         let mut found = HashMap::new();
-        let tell = &mut |at, known: &Values| {
-            if places.contains(&at) {
+        let tell = &mut |at, known: &ValueTable| {
+            if places[at] {
                 found.insert(at, known.clone());
             }
         };
         let mut registers = Registers {
             narrow,
             ways,
-            needed,
+            followed,
             tell,
         };
-        flow(code, start.clone(), &mut registers);
+        flow(code, table(followed, start), &mut registers);
         flows.push(found);
     }
-    asked
-        .iter()
-        .map(|at: &usize| {
-            let found = flows
-                .iter()
-                .zip([true, false, false])
-                .find_map(|(f, reached)| Some((f.get(at)?.clone(), reached)));
-            found.unwrap_or_default()
-        })
-        .collect()
+    let before = |request: &ValueRequest| {
+        let mut flows = flows.iter().zip([true, false, false]);
+        let found = flows.find_map(|(f, reached)| Some((f.get(&request.at)?, reached)));
+        let Some((table, reached)) = found else {
+            return (Values::new(), false);
+        };
+        let values = request.registers.iter();
+        let values = values.filter_map(|reg| Some((*reg, known_in(table, followed, *reg)?)));
+        (values.collect(), reached)
+    };
+    asked.iter().map(before).collect()
 }
 
 /// The micro-ops that paths reach, as far as known conditions allow.
 pub(super) fn reached(code: &[Instr], narrow: &dyn Fn(LocId) -> bool) -> Vec<bool> {
     let mut reached = vec![false; code.len() + 1];
-    let tell = &mut |at, _: &Values| reached[at] = true;
-    let needed = &needed(code, &[]);
+    let tell = &mut |at, _: &ValueTable| reached[at] = true;
+    let followed = &Followed::of(code, std::iter::empty());
     flow(
         code,
-        Values::new(),
+        table(followed, &Values::new()),
         &mut Registers {
             narrow,
             ways: BranchPolicy::Likely,
-            needed,
+            followed,
             tell,
         },
     );
@@ -245,24 +246,19 @@ pub(super) trait Domain {
     fn meet(&self, state: &mut Self::State, other: &Self::State) -> bool;
 }
 
-/// The micro-ops that several others may precede.
-fn joins(code: &[Instr]) -> HashSet<usize> {
-    let (mut once, mut more) = (HashSet::from([0]), HashSet::new());
+/// For each micro-op, and the end: whether several others may precede it.
+fn joins(code: &[Instr]) -> Vec<bool> {
+    let mut before = vec![0usize; code.len() + 1];
+    before[0] = 1;
     for (at, instr) in code.iter().enumerate() {
-        let (target, goes_on) = match &instr.op {
-            Op::Branch { cond, target } => {
-                let always = matches!(cond, Expr::Const(v) if *v != 0);
-                (Some(*target), !always)
-            }
-            _ => (None, true),
-        };
-        for to in target.into_iter().chain(goes_on.then_some(at + 1)) {
-            if !once.insert(to) {
-                more.insert(to);
-            }
+        let mut goes_on = true;
+        if let Op::Branch { cond, target } = &instr.op {
+            before[*target] += 1;
+            goes_on = !matches!(cond, Expr::Const(v) if *v != 0);
         }
+        before[at + 1] += usize::from(goes_on);
     }
-    more
+    before.into_iter().map(|count| count > 1).collect()
 }
 
 /// Follows all paths through a thread. States are stored only where paths join or part, and
@@ -288,7 +284,7 @@ pub(super) fn flow<D: Domain>(code: &[Instr], start: D::State, domain: &mut D) {
             let parts = second.is_some();
             let mut next = None;
             for to in first.into_iter().chain(second) {
-                if !parts && !joins.contains(&to) {
+                if !parts && !joins[to] {
                     next = Some(to);
                     continue;
                 }
@@ -313,34 +309,36 @@ struct Registers<'a> {
     narrow: &'a dyn Fn(LocId) -> bool,
     ways: BranchPolicy,
     /// The registers that something depends on; the others stay unknown.
-    needed: &'a HashSet<RegId>,
-    tell: &'a mut dyn FnMut(usize, &Values),
+    followed: &'a Followed,
+    tell: &'a mut dyn FnMut(usize, &ValueTable),
+}
+
+impl Registers<'_> {
+    fn value(&self, e: &Expr, known: &ValueTable) -> Option<Expr> {
+        value(e, &|reg| known_in(known, self.followed, reg), self.narrow)
+    }
 }
 
 impl Domain for Registers<'_> {
-    type State = Values;
+    type State = ValueTable;
 
-    fn step(&mut self, at: usize, instr: Option<&Instr>, known: &mut Values) {
+    fn step(&mut self, at: usize, instr: Option<&Instr>, known: &mut ValueTable) {
         (self.tell)(at, known);
-        match instr.map(|instr| &instr.op) {
-            Some(Op::Assign { dst, .. }) if !self.needed.contains(dst) => {}
-            Some(Op::Assign { dst, value: e }) => {
-                match value(e, &|r| known.get(&r).cloned(), self.narrow) {
-                    Some(new) => drop(known.insert(*dst, new)),
-                    None => drop(known.remove(dst)),
-                }
-            }
-            other => {
-                if let Some(dst) = other.and_then(Op::defines) {
-                    known.remove(&dst);
-                }
-            }
-        }
+        let Some(op) = instr.map(|instr| &instr.op) else {
+            return;
+        };
+        let Some(number) = op.defines().and_then(|dst| self.followed.number(dst)) else {
+            return;
+        };
+        known[number] = match op {
+            Op::Assign { value: e, .. } => self.value(e, known).map(Arc::new),
+            _ => None,
+        };
     }
 
-    fn taken(&self, cond: &Expr, known: &Values) -> Option<bool> {
+    fn taken(&self, cond: &Expr, known: &ValueTable) -> Option<bool> {
         let cond = match self.ways {
-            BranchPolicy::Likely => value(cond, &|r| known.get(&r).cloned(), self.narrow),
+            BranchPolicy::Likely => self.value(cond, known),
             BranchPolicy::Written => Some(cond.clone()),
             BranchPolicy::All => None,
         };
@@ -353,22 +351,20 @@ impl Domain for Registers<'_> {
         })
     }
 
-    fn meet(&self, state: &mut Values, other: &Values) -> bool {
-        let before = state.len();
+    fn meet(&self, state: &mut ValueTable, other: &ValueTable) -> bool {
         let mut weaker = false;
-        state.retain(|reg, value| {
-            let Some(other) = other.get(reg) else {
-                return false;
+        for (cell, other) in state.iter_mut().zip(other) {
+            let Some(value) = cell else { continue };
+            let joined = match other {
+                Some(other) if Arc::ptr_eq(value, other) || value == other => continue,
+                Some(other) => descriptors::joined(value, other, self.narrow),
+                None => None,
             };
-            if let Some(joined) =
-                descriptors::joined(value, other, self.narrow).filter(|_| value != other)
-            {
-                weaker |= *value != joined;
-                *value = joined;
-                return true;
+            if joined.as_ref() != Some(&**value) {
+                weaker = true;
+                *cell = joined.map(Arc::new);
             }
-            value == other
-        });
-        weaker || state.len() < before
+        }
+        weaker
     }
 }

@@ -337,6 +337,9 @@ pub enum ShuffleMode {
     Idx,
 }
 
+/// The `c` operand of a shuffle in a whole warp. In mode `idx`, each lane then reads lane `b`.
+const WHOLE: i64 = 31;
+
 /// The lane that a shuffle reads, given its operands `b` and `c`, and whether that lane is in
 /// bounds. Otherwise the lane reads its own value.
 fn source_lane(mode: ShuffleMode, own: i64, b: i64, c: i64) -> (i64, bool) {
@@ -729,18 +732,47 @@ pub(in crate::isa) const SAY_WARP: &str =
 
 /// The lanes of the warp that a mask operand names.
 pub(super) fn named(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: usize) -> Option<LaneSet> {
+    let seat = e.env.seats.warp();
+    named_from(e, c, operand, seat)
+}
+
+/// The same for an instruction whose code is one for all lanes, if the mask names the whole warp.
+/// Also returns the number of the thread's lane.
+fn named_by_all(e: &mut Emit<'_, '_>, c: &PtxInstr, operand: usize) -> Option<(LaneSet, Expr)> {
+    let all = e.env.seats.whole_warp();
+    let is_whole = matches!(c.expr(operand), Expr::Const(mask) if mask & all == all);
+    match e.env.varying_lane().filter(|_| is_whole) {
+        Some(lane) => {
+            let seat = e.env.seats.any_of_warp();
+            Some((named_from(e, c, operand, seat)?, lane))
+        }
+        None => {
+            let lanes = named(e, c, operand)?;
+            let lane = int(i64::from(lanes.seat.rank));
+            Some((lanes, lane))
+        }
+    }
+}
+
+/// The lanes that a mask operand names, seen from a seat in the warp.
+fn named_from(
+    e: &mut Emit<'_, '_>,
+    c: &PtxInstr,
+    operand: usize,
+    seat: GroupSeat,
+) -> Option<LaneSet> {
     let threads = e.env.seats.warp_size();
     if threads > 32 {
         too_many_lanes(e, c);
         return None;
     }
-    if LaneSet::names_strangers(e.env.seats.warp(), &c.expr(operand)) {
+    if LaneSet::names_strangers(seat, &c.expr(operand)) {
         e.error("unplaced-lanes", c.opcode.clone(), ALONE, |d| {
             d.label(NO_LANES).help(SAY_WARP)
         });
         return None;
     }
-    let mut lanes = LaneSet::new(Scope::Warp, e.env.seats.warp(), c.expr(operand));
+    let mut lanes = LaneSet::new(Scope::Warp, seat, c.expr(operand));
     if e.may_have_ended {
         lanes.attendance = Attendance::Running;
     }
@@ -854,8 +886,9 @@ fn elect(e: &mut Emit<'_, '_>, c: &PtxInstr) {
             |d| d.label("expected a constant: one mask always elects the same lane"),
         );
     };
-    let Some(lanes) = named(e, c, 1) else { return };
-    let own = i64::from(lanes.seat.rank);
+    let Some((lanes, own)) = named_by_all(e, c, 1) else {
+        return;
+    };
     let [Some(elected), Some(would)] = [format!("{ELECTED}{:x}", mask as u32), "would".to_owned()]
         .map(|name| e.temporary(c, &name, Ty::U32))
     else {
@@ -899,22 +932,13 @@ fn elect(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         dst: elected,
         value,
     });
-    put(
-        e,
-        c,
-        0,
-        bin(BinOp::Sub, Ty::U32, Expr::Reg(elected), int(1)),
-    );
+    let lane = bin(BinOp::Sub, Ty::U32, Expr::Reg(elected), int(1));
+    put(e, c, 0, lane.clone());
     put(
         e,
         c,
         1,
-        Expr::Cmp(
-            CmpOp::Eq,
-            Ty::U32,
-            Expr::Reg(elected).into(),
-            int(own + 1).into(),
-        ),
+        Expr::Cmp(CmpOp::Eq, Ty::U32, lane.into(), own.into()),
     );
 }
 
@@ -950,7 +974,12 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         }
     };
     let value = e.fit(c.expr(1), c.ty);
-    let Some(lanes) = named(e, c, 4) else { return };
+    let of_all = mode == ShuffleMode::Idx && sections == int(WHOLE);
+    let lanes = match of_all {
+        true => named_by_all(e, c, 4).map(|(lanes, _)| lanes),
+        false => named(e, c, 4),
+    };
+    let Some(lanes) = lanes else { return };
     if lanes.seat.anywhere {
         e.push(lanes.meet(value, int(1)));
         put(e, c, 1, int(0));

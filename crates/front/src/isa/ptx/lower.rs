@@ -9,13 +9,13 @@
 //!   values that [`known`] finds.
 //! - Types of locations are settled ([`super::Unit::settle_types`]) before any thread is lowered.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use super::copies::mark;
 use super::descriptors;
-use super::known::{self, Values};
+use super::known::{self, ValueRequest, Values};
 use super::names::NameMeaning;
 use super::parse::{OperandKind, PtxOperand};
 use super::regs::{Regs, bare, is_half};
@@ -209,8 +209,7 @@ fn known_at(
         &lowered.code,
         &start(env, symbols, &lowered.regs),
         &|loc| is_narrow(env, symbols, loc),
-        asking.iter().map(|a| a.first),
-        &registers_of(unit, asking, &lowered.regs),
+        &requests(unit, asking, &lowered.regs),
     );
     let found = asking.iter().zip(found).map(|(a, (mut values, reached))| {
         values.retain(|_, value| a.addresses || matches!(value, Expr::Const(_)));
@@ -226,9 +225,9 @@ fn known_at(
     found.collect()
 }
 
-/// The registers that some items name.
-fn registers_of(unit: &PtxCode, asking: &[ConstantRequest], regs: &[Register]) -> Vec<RegId> {
-    fn names<'t>(unit: &'t PtxCode, operand: &PtxOperand, found: &mut HashSet<&'t str>) {
+/// The items that ask, with the registers that each of them names.
+fn requests(unit: &PtxCode, asking: &[ConstantRequest], regs: &[Register]) -> Vec<ValueRequest> {
+    fn names<'t>(unit: &'t PtxCode, operand: &PtxOperand, found: &mut BTreeSet<&'t str>) {
         match &operand.kind {
             OperandKind::Name(name) => {
                 _ = found.insert(bare(&unit.text.as_str()[name.name.clone()]))
@@ -239,25 +238,31 @@ fn registers_of(unit: &PtxCode, asking: &[ConstantRequest], regs: &[Register]) -
             _ => {}
         }
     }
-    let mut found = HashSet::new();
-    for request in asking {
+    // A register of a block has the block's number, and half of a wide one has a suffix.
+    let mut named: HashMap<&str, Vec<RegId>> = HashMap::new();
+    for (id, reg) in (0..).map(RegId).zip(regs) {
+        let name = bare(&reg.name);
+        named.entry(name).or_default().push(id);
+        let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '%'));
+        if let Some(end) = end {
+            named.entry(&name[..end]).or_default().push(id);
+        }
+    }
+    let request = |request: &ConstantRequest| {
+        let mut found = BTreeSet::new();
         if let CodeItem::Instr(m) = &unit.items[request.item] {
             m.raw
                 .operands
                 .iter()
                 .for_each(|one| names(unit, one, &mut found));
         }
-    }
-    // A register of a block has the block's number, and half of a wide one has a suffix.
-    let named = |reg: &Register| {
-        let name = bare(&reg.name);
-        let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '%'));
-        found.contains(name) || end.is_some_and(|end| found.contains(&name[..end]))
+        let registers = found.iter().filter_map(|name| named.get(name));
+        ValueRequest {
+            at: request.first,
+            registers: registers.flatten().copied().collect(),
+        }
     };
-    let all = (0..).map(RegId).zip(regs);
-    all.filter(|(_, reg)| named(reg))
-        .map(|(id, _)| id)
-        .collect()
+    asking.iter().map(request).collect()
 }
 
 /// Whether the addresses of a location fit 32 bits.

@@ -38,6 +38,7 @@ mod expand;
 mod families;
 mod fences;
 mod floats;
+mod followed;
 mod indirect;
 mod known;
 mod lanes;

@@ -8,9 +8,11 @@
 //! - No verdict depends on the result; it only decides how memory is divided into cells. An access
 //!   outside the computed places belongs to no cell, and the engines detect it by its address.
 //! - Numbers stay within their types: wrapping indices are not followed.
+//! - States hold only registers that addresses and branches depend on.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::followed::Followed;
 use program::points::access_of;
 use program::{BinOp, Expr, Init, Instr, LocId, Op, Program, RegId, Ty};
 
@@ -320,9 +322,15 @@ impl Offsets {
             steps: STEPS,
         };
         for t in threads {
+            let code = &program.threads[t].code;
+            let mut addressing = Vec::new();
+            for (addr, _) in code.iter().filter_map(|instr| access_of(&instr.op)) {
+                addr.registers(&mut |reg| addressing.push(reg));
+            }
             let mut run = OffsetRun {
                 program,
                 thread: t,
+                followed: Followed::of(code, addressing.into_iter()),
                 offsets: &mut offsets,
             };
             if run.all().is_none() {
@@ -373,6 +381,7 @@ impl Offsets {
 struct OffsetRun<'a> {
     program: &'a Program,
     thread: usize,
+    followed: Followed,
     offsets: &'a mut Offsets,
 }
 
@@ -381,32 +390,31 @@ impl OffsetRun<'_> {
     fn all(&mut self) -> Option<()> {
         let program = self.program;
         let thread = &program.threads[self.thread];
-        let labels: HashSet<usize> = thread
-            .code
-            .iter()
-            .filter_map(|instr| instr.op.target())
-            .collect();
-        let mut open = vec![(
-            0,
-            thread
-                .regs
-                .iter()
-                .map(|r| match &r.init {
-                    Init::Int(n) => number(Range::one(*n)),
-                    Init::Unknown => None,
-                    Init::Address { loc, index } => Some(OffsetValue {
-                        base: Some(program.object(*loc)),
-                        at: Range::one(program.layout(*loc).offset(*index)),
-                    }),
-                })
-                .collect::<Vec<KnownOffset>>(),
-        )];
+        let mut labels = vec![false; thread.code.len() + 1];
+        for target in thread.code.iter().filter_map(|instr| instr.op.target()) {
+            labels[target] = true;
+        }
+        let mut start = vec![None; self.followed.count];
+        for (id, reg) in (0..).map(RegId).zip(&thread.regs) {
+            let Some(slot) = self.followed.number(id) else {
+                continue;
+            };
+            start[slot] = match &reg.init {
+                Init::Int(n) => number(Range::one(*n)),
+                Init::Unknown => None,
+                Init::Address { loc, index } => Some(OffsetValue {
+                    base: Some(program.object(*loc)),
+                    at: Range::one(program.layout(*loc).offset(*index)),
+                }),
+            };
+        }
+        let mut open = vec![(0, start)];
         let mut seen: HashMap<usize, HashSet<Vec<KnownOffset>>> = HashMap::new();
         let mut wide: HashMap<usize, Vec<KnownOffset>> = HashMap::new();
         while let Some((mut at, mut regs)) = open.pop() {
             while let Some(instr) = thread.code.get(at) {
                 self.offsets.steps = self.offsets.steps.checked_sub(1)?;
-                if labels.contains(&at) {
+                if labels[at] {
                     let states = seen.entry(at).or_default();
                     if states.len() < STATES {
                         if !states.insert(regs.clone()) {
@@ -430,7 +438,6 @@ impl OffsetRun<'_> {
                 }
                 self.note(at, instr, &regs);
                 match &instr.op {
-                    Op::Assign { dst, value: e } => regs[usize::from(dst.0)] = self.value(e, &regs),
                     Op::Branch { cond, target } => {
                         match self.value(cond, &regs).and_then(|v| v.at.is_one()) {
                             Some(0) => {}
@@ -441,9 +448,12 @@ impl OffsetRun<'_> {
                             None => open.push((*target, regs.clone())),
                         }
                     }
-                    other => {
-                        if let Some(RegId(dst)) = other.defines() {
-                            regs[usize::from(dst)] = None;
+                    op => {
+                        if let Some(slot) = op.defines().and_then(|dst| self.followed.number(dst)) {
+                            regs[slot] = match op {
+                                Op::Assign { value: e, .. } => self.value(e, &regs),
+                                _ => None,
+                            };
                         }
                     }
                 }
@@ -480,7 +490,7 @@ impl OffsetRun<'_> {
         let of = |e: &Expr| self.value(e, regs);
         match e {
             Expr::Const(n) => number(Range::one(*n)),
-            Expr::Reg(r) => regs[usize::from(r.0)],
+            Expr::Reg(r) => self.followed.number(*r).and_then(|slot| regs[slot]),
             Expr::Address(loc) => Some(OffsetValue {
                 base: Some(self.program.object(*loc)),
                 at: Range::one(0),

@@ -8,13 +8,23 @@ use std::cell::Cell;
 
 use program::GroupSeat;
 
-/// A thread's seats in its warp and its CTA, and whether lowering read them.
+/// A thread's seats in its warp and its CTA, and how much of them lowering read.
 #[derive(Clone, Debug, Default)]
 pub struct Seats {
     warp: GroupSeat,
     block: GroupSeat,
-    /// Whether the seats in the warp and in the CTA were read.
-    read: Cell<(bool, bool)>,
+    read: Cell<SeatsRead>,
+}
+
+/// The facts of seats that lowering read.
+#[derive(Clone, Copy, Debug, Default)]
+struct SeatsRead {
+    /// The rank in the warp.
+    warp: bool,
+    /// Whether that rank is the first.
+    leads: bool,
+    /// The rank in the CTA.
+    block: bool,
 }
 
 impl Seats {
@@ -29,13 +39,36 @@ impl Seats {
 
     /// The seat in the warp.
     pub(super) fn warp(&self) -> GroupSeat {
-        self.read.set((true, self.read.get().1));
+        let read = self.read.get();
+        self.read.set(SeatsRead { warp: true, ..read });
         self.warp
+    }
+
+    /// The warp, for code that is the same in all of its lanes: the rank is that of the first.
+    pub(super) fn any_of_warp(&self) -> GroupSeat {
+        GroupSeat {
+            rank: 0,
+            ..self.warp
+        }
+    }
+
+    /// Whether the thread is the first lane of its warp.
+    pub(super) fn leads_warp(&self) -> bool {
+        let read = self.read.get();
+        self.read.set(SeatsRead {
+            leads: true,
+            ..read
+        });
+        self.warp.rank == 0
     }
 
     /// The seat in the CTA.
     pub(super) fn block(&self) -> GroupSeat {
-        self.read.set((self.read.get().0, true));
+        let read = self.read.get();
+        self.read.set(SeatsRead {
+            block: true,
+            ..read
+        });
         self.block
     }
 
@@ -63,14 +96,14 @@ impl Seats {
 /// Seats are equal if all that lowering read of either is equal in both.
 impl PartialEq for Seats {
     fn eq(&self, other: &Seats) -> bool {
-        let (warp, block) = (
-            self.read.get().0 || other.read.get().0,
-            self.read.get().1 || other.read.get().1,
-        );
+        let (own, others) = (self.read.get(), other.read.get());
         let same = |read: bool, a: GroupSeat, b: GroupSeat| match read {
             true => a == b,
             false => a == GroupSeat { rank: a.rank, ..b },
         };
-        same(warp, self.warp, other.warp) && same(block, self.block, other.block)
+        let leads = (self.warp.rank == 0) == (other.warp.rank == 0);
+        same(own.warp || others.warp, self.warp, other.warp)
+            && same(own.block || others.block, self.block, other.block)
+            && (leads || !(own.leads || others.leads))
     }
 }

@@ -28,6 +28,7 @@
 //!   an access of the first lane has none with those of the other three warps.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::CodeItem;
 use super::copies::{AsyncAccess, CopyEnd, one_address, one_type};
@@ -102,7 +103,7 @@ pub(super) const ROWS: &[InstrRow] = &[InstrRow::new(
 #[derive(Clone, Debug)]
 pub(super) struct FragmentState {
     /// The names of its registers.
-    names: BTreeSet<String>,
+    names: Arc<BTreeSet<String>>,
     /// 0, or 1 more than the number of groups that the thread made since the instruction began.
     in_use: RegId,
     /// Whether no other instruction named a register since the last fence.
@@ -120,7 +121,7 @@ impl<'a> Emit<'a, '_> {
             }
             for list in m.raw.operands.iter().take(2) {
                 let names = self.list(list);
-                if names.is_empty() || self.fragments.iter().any(|other| other.names == names) {
+                if names.is_empty() || self.fragments.iter().any(|other| *other.names == names) {
                     continue;
                 }
                 let n = self.fragments.len();
@@ -131,7 +132,7 @@ impl<'a> Emit<'a, '_> {
                 };
                 if let (Some(in_use), Some(fenced)) = (counter("in use"), counter("fenced")) {
                     self.fragments.push(FragmentState {
-                        names,
+                        names: Arc::new(names),
                         in_use,
                         fenced,
                     });
@@ -197,7 +198,7 @@ impl<'a> Emit<'a, '_> {
             .map(|o| self.list(o))
             .collect();
         for list in touched {
-            if own.contains(&list.names) {
+            if own.contains(&*list.names) {
                 self.require(Expr::Reg(list.fenced));
                 self.set(list.in_use, Expr::Const(1));
             } else {
@@ -409,7 +410,7 @@ fn read(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize, outer: i64, major: Major)
         return None;
     }
     let bytes = length(e, matrix.object);
-    if e.has_tiles() && e.env.seats.warp().rank > 0 {
+    if e.has_tiles() && !e.env.seats.leads_warp() {
         // The first lane reads for its warp.
         return Some(());
     }

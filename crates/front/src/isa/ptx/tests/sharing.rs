@@ -74,6 +74,19 @@ fn lanes_share_no_code_that_depends_on_their_rank() {
     is_the_same("mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r2|%p1, %r1, 0, 31, -1");
     is_the_same("shfl.sync.up.b32 %r2|%p1, %tid.x, 1, 0, -1; st.u32 [x], %r2");
     is_the_same("elect.sync %r1|%p1, -1; @%p1 st.u32 [x], 1");
+    is_the_same("elect.sync %r1|%p1, 6; @%p1 st.u32 [x], 1");
+    is_the_same(
+        "mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r2|%p1, %r1, %r1, 31, -1; \
+         st.u32 [x], %r2",
+    );
+    is_the_same(
+        "mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r2|%p1, %r1, 0, 31, 3; \
+         st.u32 [x], %r2",
+    );
+    is_the_same(
+        "mov.u32 %r1, %tid.x; shfl.sync.idx.b32 %r2|%p1, %r1, 9, 6175, -1; \
+         st.u32 [x], %r2",
+    );
     is_the_same("setp.eq.u32 %p1, %tid.x, 33; bar.red.popc.u32 %r1, 0, %p1; st.u32 [x], %r1");
 }
 
@@ -83,4 +96,25 @@ fn code_that_needs_the_values_is_not_shared() {
     let code = "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; shl.b32 %r3, 1, %r2; \
                 cp.async.wait_group %r2; st.u32 [x], %r3";
     is_the_same(code);
+}
+
+/// Seats differ by what lowering read of one of them, and by nothing else.
+#[test]
+fn seats_differ_by_what_was_read() {
+    let seats = [0, 1, 2].map(|rank| {
+        let warp = GroupSeat {
+            rank,
+            of: 32,
+            ..GroupSeat::ALONE
+        };
+        Seats::new(warp, GroupSeat::ALONE)
+    });
+    let [first, second, third] = &seats;
+    assert!(first == second && second == third);
+    assert_eq!(second.any_of_warp(), third.any_of_warp());
+    assert!(first == second && second == third);
+    assert!(!second.leads_warp());
+    assert!(first != second && second == third);
+    assert_eq!(third.warp().rank, 2);
+    assert!(second != third);
 }
