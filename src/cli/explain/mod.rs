@@ -1,14 +1,15 @@
-//! `fencepost explain`: the meaning of an axiom, a relation or a term, its source, and a small
-//! example.
+//! `fencepost explain`: the meaning of an axiom, a relation, a term or an instruction, its source,
+//! and a small example.
 //!
 //! # Invariants
 //! - Definitions come from the models' texts, base names from the signature, terms from the
-//!   glossary: nothing about a single name is written here.
+//!   glossary, instructions from their page: nothing about a single name is written here.
 //! - Without `--model`, a name that several models define appears as the first of them has it; the
 //!   others are listed.
 
 mod example;
 mod glossary;
+mod instructions;
 mod text;
 
 use std::fmt::Write as _;
@@ -119,6 +120,7 @@ fn explain(word: &str, models: &[Defined]) -> String {
             term_text(&mut out, &term);
         }
     }
+    let is_term = !out.is_empty();
     let signature = signature();
     let exact = models
         .iter()
@@ -170,7 +172,24 @@ fn explain(word: &str, models: &[Defined]) -> String {
             option.values.join(", ")
         );
     }
+    if !is_term && !exact {
+        instruction_text(&mut out, word);
+    }
     out
+}
+
+fn instruction_text(out: &mut String, word: &str) {
+    let rows = instructions::rows(word);
+    if rows.is_empty() {
+        return;
+    }
+    section(out);
+    let _ = writeln!(out, "{word}: a PTX instruction");
+    for row in rows {
+        let _ = writeln!(out, "\n  {}", row.heading);
+        indented(out, "    ", &row.form);
+        indented(out, "    ", &row.effect);
+    }
 }
 
 fn section(out: &mut String) {
@@ -380,7 +399,8 @@ fn unknown(word: &str, models: &[Defined], model: Option<&str>) -> Diagnostic {
     let of = model
         .map(|m| format!(", nor one of model `{m}`"))
         .unwrap_or_default();
-    let message = format!("`{word}` is not a known term, axiom, relation or option{of}");
+    let message =
+        format!("`{word}` is not a known term, instruction, axiom, relation or option{of}");
     let signature = signature();
     let terms = glossary::terms();
     let mut names: Vec<&str> = terms
