@@ -99,3 +99,17 @@ def test_a_lock_is_given_back_with_release():
         compiled = fencepost.triton.compile(split_k, signature, constants=constants, num_warps=1)
         race = fencepost.triton.check(compiled, launch, property="race", timeout=600)[0]
         assert race.verdict is verdict, order
+
+
+def test_tiles_of_a_persistent_product_are_apart():
+    pytest.importorskip("triton")
+    from kernels import persistent
+
+    signature = {"a": "*i32", "b": "*i32", "c": "*i32", "tiles": "i32"}
+    signature |= {name: "constexpr" for name in ("APART", "N", "K", "STEP")}
+    launch = "persistent<<<2, 32>>>(a:u32[32], b:u32[32], c:u32[64], 2)"
+    for apart, verdict in [(4, Verdict.RACE_FREE), (3, Verdict.RACY)]:
+        constants = {"APART": apart, "N": 8, "K": 4, "STEP": 2}
+        compiled = fencepost.triton.compile(persistent, signature, constants=constants, num_warps=1)
+        race = fencepost.triton.check(compiled, launch, property="race", timeout=300)[0]
+        assert race.verdict is verdict, str(race)
