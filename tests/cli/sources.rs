@@ -458,8 +458,17 @@ fn too_many_threads_become_fewer_and_that_is_said() {
 #[test]
 fn headers_that_are_not_there_are_named_where_something_is_missing() {
     let text = "#include \"mine.h\"\n__global__ void k(int *p) { *p = MINE; }\n";
-    let folder = folder("k.cu", text);
+    // Named twice, it is told once; the functions of this header of samples are known.
+    let more = "#include \"mine.h\"\n#include \"helper_cuda.h\"\n";
+    let folder = folder("k.cu", &format!("{more}{text}"));
     let said = check(folder.path(), &["k.cu"]);
+    let told = |name: &str| said.err.matches(name).count();
+    assert_eq!(
+        (told("mine.h"), told("helper_cuda.h")),
+        (1, 0),
+        "{}",
+        said.err
+    );
     assert!(
         said.code == Some(2) && said.err.contains("`mine.h` is not beside this file"),
         "{}",

@@ -9,19 +9,11 @@
 
 use std::collections::HashSet;
 
-use super::preprocess::is_of_language;
+use super::preprocess::{is_of_language, is_of_samples};
 use diag::{MappedText, SourceFile};
 
 /// Headers inside of each other.
 const DEEPEST: usize = 32;
-
-/// Headers of NVIDIA's samples that are not read: their functions are known.
-const OF_SAMPLES: [&str; 4] = [
-    "helper_cuda.h",
-    "helper_functions.h",
-    "helper_string.h",
-    "helper_timer.h",
-];
 
 /// The text of a file with its headers, or the code that it was translated to.
 pub fn with_headers(file: &SourceFile) -> MappedText {
@@ -48,7 +40,7 @@ fn name_of(line: &str) -> Option<&str> {
         None => (rest.strip_prefix('<')?, '>'),
     };
     let name = rest.split_once(end)?.0;
-    let known = (end == '>' && is_of_language(name)) || OF_SAMPLES.contains(&name);
+    let known = (end == '>' && is_of_language(name)) || is_of_samples(name);
     (!known).then_some(name)
 }
 

@@ -209,6 +209,12 @@ pub(super) fn is_of_language(header: &str) -> bool {
     HEADERS.iter().any(|known| header.starts_with(known))
 }
 
+/// Whether a header is one of NVIDIA's samples whose functions are known: it is not read.
+pub(super) fn is_of_samples(header: &str) -> bool {
+    let helper = header.strip_prefix("helper_");
+    helper.is_some_and(|name| ["cuda.h", "functions.h", "string.h", "timer.h"].contains(&name))
+}
+
 /// Removes directives and expands macros.
 pub(super) fn preprocess(text: MappedText, dialect: Dialect, sink: &mut Sink) -> MappedText {
     preprocessed(text, dialect, false, sink).text
@@ -539,7 +545,9 @@ impl<'a> Preprocessor<'a, '_> {
             ("include", header) => {
                 let name = header.trim_matches(['<', '>', '"']);
                 let known = is_of_language(name);
-                if self.whole_file && !known && header.starts_with('"') {
+                let is_told = self.missing.iter().any(|(told, _)| told == name);
+                let is_ours = header.starts_with('"') && !is_of_samples(name);
+                if self.whole_file && !known && is_ours && !is_told {
                     let span = self.text.span(start..end);
                     self.missing.push((name.to_owned(), span));
                 }
