@@ -479,8 +479,8 @@ pub(super) struct ShowArgs {
     /// Which test, where the file has several
     #[arg(long, value_name = "TEST")]
     pub(super) name: Option<String>,
-    /// Where to write it: FILE.svg, FILE.pdf, FILE.png, FILE.tex (TikZ), FILE.dot or FILE.html [default: SVG,
-    /// to standard output]
+    /// Where to write it: FILE.svg, FILE.pdf, FILE.png, FILE.tex (TikZ), FILE.dot or FILE.html
+    /// [default: SVG, to standard output]
     #[arg(short, long = "output", value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
     /// The test in PTX, as the mapping makes it, instead of a picture

@@ -155,27 +155,30 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         .iter()
         .map(|subject| Scene::new(subject, &choice))
         .collect();
+    let picture = picture(form, &scenes).map_err(|d| refuse(&d))?;
+    written(terminal, args.output.as_ref(), &picture, code)
+}
+
+/// The file of some scenes.
+fn picture(form: PictureForm, scenes: &[Scene]) -> Result<Vec<u8>, Box<Diagnostic>> {
     let text = match form {
-        PictureForm::Dot => dot::several(&scenes),
-        PictureForm::Pdf => pdf::file(&scenes),
-        PictureForm::Png => {
-            let pixels = png::file(&scenes).map_err(|size| refuse(&too_large(size)))?;
-            return written(terminal, args.output.as_ref(), &pixels, code);
-        }
-        PictureForm::Tikz => tikz::file(&scenes),
-        PictureForm::Svg | PictureForm::Html => svg::stacked(&scenes),
+        PictureForm::Dot => dot::several(scenes),
+        PictureForm::Pdf => pdf::file(scenes),
+        PictureForm::Png => return png::file(scenes).map_err(too_large),
+        PictureForm::Tikz => tikz::file(scenes),
+        PictureForm::Svg | PictureForm::Html => svg::stacked(scenes),
     };
-    written(terminal, args.output.as_ref(), text.as_bytes(), code)
+    Ok(text.into_bytes())
 }
 
 /// A picture that is too large for pixels: its width and height.
-fn too_large(size: (f64, f64)) -> Diagnostic {
+fn too_large(size: (f64, f64)) -> Box<Diagnostic> {
     let message = format!(
         "a picture of {} × {} pixels is too large for .png",
         size.0, size.1
     );
     let help = "write .svg or .pdf, or draw less: `--only racing`, `--relations rf,co`";
-    Diagnostic::plain("large-picture", message).help(help)
+    Box::new(Diagnostic::plain("large-picture", message).help(help))
 }
 
 /// The test in PTX as TOML, with the mapping's name and sources above it.
