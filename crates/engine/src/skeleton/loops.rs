@@ -43,7 +43,7 @@ impl Loop {
 /// The place of a state in an unrolled thread. For each enclosing loop, outermost first, it has the
 /// head and the iteration number; then the instruction. Heads and instructions are ranks in the
 /// order.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Position {
     at: Vec<u32>,
     pc: u32,

@@ -741,6 +741,35 @@ impl TermPool {
         self.decide(atom, low, high)
     }
 
+    /// Whether the first condition implies the second; decided without new parts.
+    pub(crate) fn entails(&self, a: Cond, b: Cond) -> bool {
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut open = vec![(a, b)];
+        while let Some((a, b)) = open.pop() {
+            if a == Cond::FALSE || b == Cond::TRUE || a == b || !seen.insert((a, b)) {
+                continue;
+            }
+            let of = [a, b].map(|c| self.decision(c));
+            let Some(first) = of
+                .iter()
+                .flatten()
+                .map(|d| d.0)
+                .min()
+                .filter(|_| b != Cond::FALSE)
+            else {
+                return false;
+            };
+            // A condition without the atom is the same on both sides of it.
+            let sides = |c: Cond| match self.decision(c) {
+                Some((atom, low, high)) if atom == first => [low, high],
+                _ => [c, c],
+            };
+            let (of_a, of_b) = (sides(a), sides(b));
+            open.extend([(of_a[0], of_b[0]), (of_a[1], of_b[1])]);
+        }
+        true
+    }
+
     /// The atoms that the condition depends on, in order.
     pub fn support(&self, c: Cond) -> Vec<AtomId> {
         let mut seen = rustc_hash::FxHashSet::default();

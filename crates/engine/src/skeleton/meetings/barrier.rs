@@ -31,17 +31,18 @@ mod phases;
 mod together;
 mod turns;
 
-use program::Tag;
+use program::{Tag, ThreadId};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use alike::SharedWaits;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::skeleton::graph::{EdgeKind, EdgeLists, Edges};
-use crate::skeleton::pool::{Cond, TermPool};
+use crate::skeleton::pool::{Cond, TermId, TermPool};
 use crate::skeleton::progress::Purpose;
 use crate::skeleton::unrolling::deps::WaitDecision;
-use crate::skeleton::unrolling::unrolled::{Unrolling, WaitKey};
+use crate::skeleton::unrolling::unrolled::{BarrierGroup, GuardedArrival, Unrolling, Use, WaitKey};
 use cat::rel::EventId;
 use program::Program;
 use program::dialect::Convergence;
@@ -78,20 +79,30 @@ pub(crate) fn passing(
         .iter()
         .map(|w| rules.passes(w))
         .collect::<Result<Vec<Cond>, Reason>>()?;
+    // A conjunction of choices: restricted to it, a condition is its cofactor, so that whether one
+    // implies another there is decided exactly. It grows by rounds, since waits of one phase then
+    // share what is restricted, and from the last choice to the first, which shares its parts.
     let mut care = Cond::TRUE;
     loop {
         let before = known.len();
+        let mut found: FxHashSet<WaitKey> = FxHashSet::default();
         for (w, &passes) in waits.iter().zip(&passes) {
-            if known.contains(&w.key) {
+            if known.contains(&w.key) || w.reached == Cond::FALSE {
                 continue;
             }
-            let given = rules.pool().and(care, w.reached);
-            if w.reached != Cond::FALSE && rules.pool().restrict(passes, given) == Cond::TRUE {
-                known.insert(w.key.clone());
-                let same = waits.iter().filter(|other| other.key == w.key);
-                care = same.fold(care, |care, w| rules.pool().and(care, w.pass));
+            let pool = rules.pool();
+            let [reached, here] = [w.reached, passes].map(|c| pool.restrict(c, care));
+            let implied = reached != Cond::FALSE && pool.entails(reached, here);
+            if passes == Cond::TRUE || implied {
+                found.insert(w.key.clone());
             }
         }
+        let choices = waits.iter().filter(|w| found.contains(&w.key));
+        let more = choices
+            .rev()
+            .fold(Cond::TRUE, |more, w| rules.pool().and(w.pass, more));
+        care = rules.pool().and(care, more);
+        known.extend(found);
         if known.len() == before {
             let shared = match purpose.is_progress() {
                 true => SharedWaits::default(),
@@ -139,8 +150,8 @@ pub(crate) fn edges(
             let tied = rules.pool().implies(w.reached, tied);
             result.constraints.push(tied);
         }
-        for (i, a) in arrivals.iter().enumerate() {
-            let cond = rules.synchronises(i, a, w, &chosen)?;
+        for (i, a, _) in rules.matching_arrivals(w.at).iter() {
+            let cond = rules.synchronises(*i, a, w, &chosen)?;
             if cond != Cond::FALSE {
                 // A wait before an arrival does not synchronize.
                 let edges = if w.to_arrive() {
@@ -181,9 +192,9 @@ pub(crate) fn edges(
     }
     for (i, a) in arrivals.iter().enumerate() {
         rules.exits_to_arrive(i, a, &chosen, &mut result)?;
-        for (j, b) in arrivals.iter().enumerate() {
-            rules.meets_unlike((i, a), (j, b), &chosen, &mut result);
-            let cond = rules.next_phase((i, a), (j, b), &chosen)?;
+        for (j, b, _) in rules.matching_arrivals(a.at).iter() {
+            rules.meets_unlike((i, a), (*j, b), &chosen, &mut result);
+            let cond = rules.next_phase((i, a), (*j, b), &chosen)?;
             if cond != Cond::FALSE {
                 result
                     .edges
@@ -205,6 +216,36 @@ struct BarrierRules<'a> {
     /// By wait, under the chosen phases: the condition for each phase. The phases are chosen before
     /// the first wait is examined.
     waited: FxHashMap<(EventId, bool), Rc<[Cond]>>,
+    // The rest is the same for all operations at a barrier, or for all arrivals of a thread. It is
+    // computed once: there are as many pairs of operations as threads squared.
+    /// The first thread with which a thread can meet in a group.
+    firsts: FxHashMap<(BarrierGroup, ThreadId), ThreadId>,
+    /// By barrier: the arrivals that may be there.
+    matching: FxHashMap<BarrierId, Rc<[(usize, GuardedArrival, Cond)]>>,
+    /// By barrier: the thread counts of its arrivals.
+    counts: FxHashMap<BarrierId, BTreeSet<Option<usize>>>,
+    /// By barrier and counts: whether the program determines the phases.
+    fixed_phases: FxHashMap<(BarrierId, Vec<Option<usize>>), bool>,
+    /// By barrier and phase, under the chosen phases: the arrivals in it.
+    in_phase: FxHashMap<(BarrierId, usize), Rc<[(Use, Cond)]>>,
+    /// As `in_phase`, by thread.
+    threads_in_phase: FxHashMap<(BarrierId, usize), Rc<FxHashMap<ThreadId, Cond>>>,
+    /// By barrier, phase and counts: the condition that the phase is complete.
+    full: FxHashMap<(BarrierId, usize, Vec<Option<usize>>), Cond>,
+    /// By thread: the condition that it waits without end.
+    stuck: FxHashMap<ThreadId, Cond>,
+    /// By instruction and thread: the condition that it executes an event behind the instruction.
+    behind: FxHashMap<(usize, ThreadId), Cond>,
+}
+
+/// A barrier: operations with equal ids meet the same other operations under the same conditions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct BarrierId {
+    group: BarrierGroup,
+    /// The first thread that can meet there.
+    first: ThreadId,
+    /// The instance, and the term that names the barrier.
+    name: (Option<i64>, Option<TermId>),
 }
 
 impl<'a> BarrierRules<'a> {
@@ -215,10 +256,50 @@ impl<'a> BarrierRules<'a> {
             out,
             determined: FxHashMap::default(),
             waited: FxHashMap::default(),
+            firsts: FxHashMap::default(),
+            matching: FxHashMap::default(),
+            counts: FxHashMap::default(),
+            fixed_phases: FxHashMap::default(),
+            in_phase: FxHashMap::default(),
+            threads_in_phase: FxHashMap::default(),
+            full: FxHashMap::default(),
+            stuck: FxHashMap::default(),
+            behind: FxHashMap::default(),
         }
     }
 
     fn pool(&mut self) -> &mut TermPool {
         &mut self.out.pool
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::skeleton::Skeleton;
+    use crate::tests::parsed;
+    use program::options::OptionValues;
+    use verdict::Reason;
+
+    /// The skeleton of a block whose threads meet again and again; in the end, one of them goes
+    /// around a barrier if it reads a value.
+    fn meeting(threads: usize, times: usize) -> Result<Skeleton, Reason> {
+        let mut text = "name = \"Meeting\"\nmemory = { x = 0 }\ncondition = 'x == 1'\n".to_owned();
+        let again = "bar.sync 0; ".repeat(times);
+        for t in 0..threads {
+            let last = match t {
+                0 => "ld.relaxed.cta.u32 r, [x]; setp.eq.u32 p, r, 1; @p bra E; bar.sync 0; E:",
+                1 => "st.relaxed.cta.u32 [x], 1; bar.sync 0;",
+                _ => "bar.sync 0;",
+            };
+            text += &format!("[[thread]]\ncta = 0\ncode = '{again}{last}'\n");
+        }
+        Skeleton::build(&parsed(&text), OptionValues::default(), 1)
+    }
+
+    #[test]
+    fn phases_of_many_threads_have_few_parts() {
+        let size = |threads| meeting(threads, 8).expect("small").pool.size();
+        // Before the barriers are known to pass, each wait is a choice.
+        assert!(size(120) < 12 * size(40));
     }
 }

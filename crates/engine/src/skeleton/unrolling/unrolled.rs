@@ -54,6 +54,13 @@ pub(crate) struct LaneMeeting {
     pub(crate) threads: Vec<(ThreadId, Position)>,
 }
 
+impl LaneMeeting {
+    /// The threads that meet.
+    fn lanes(&self) -> impl Iterator<Item = ThreadId> {
+        self.threads.iter().map(|lane| lane.0)
+    }
+}
+
 /// Iterations in which a thread only reads and meets others, and that bring it back where it was.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
@@ -101,7 +108,7 @@ pub(crate) struct Use {
 }
 
 /// The threads that a barrier can bring together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BarrierGroup {
     pub(crate) domain: Scope,
     /// For a warp: the named lanes.
@@ -211,28 +218,41 @@ pub(crate) struct Unrolling {
 }
 
 impl Unrolling {
-    /// Records which events meetings separate. Renumbers all events thread by thread, because
-    /// threads that meet were unrolled together.
-    pub(crate) fn in_order_of_threads(&mut self) {
-        let is_of = |e: &usize, t: ThreadId| self.events[*e].thread == Some(t);
-        for LaneMeeting {
-            guard: when,
-            events,
-            threads,
-        } in &self.meetings
-        {
-            let each = || threads.iter().map(|(t, _)| *t);
-            for (a, b) in each()
-                .flat_map(|a| each().map(move |b| (a, b)))
-                .filter(|(a, b)| a != b)
-            {
-                for before in (0..*events).filter(|e| is_of(e, a)) {
-                    let after = (*events..self.events.len()).filter(|e| is_of(e, b));
-                    self.meets
-                        .extend(after.map(|e| (EventId::new(before), EventId::new(e), *when)));
+    /// Records which events meetings separate: an event of one lane before a meeting, and one of
+    /// another lane after it. If two lanes met before under the same condition, or surely, that
+    /// meeting has the pairs with earlier events: events after the later one are after both.
+    fn separate_by_meetings(&mut self) {
+        let mut of_thread: FxHashMap<ThreadId, Vec<usize>> = FxHashMap::default();
+        for (i, event) in self.events.iter().enumerate() {
+            if let Some(thread) = event.thread {
+                of_thread.entry(thread).or_default().push(i);
+            }
+        }
+        let mut last: FxHashMap<(ThreadId, ThreadId, Cond), usize> = FxHashMap::default();
+        for met in &self.meetings {
+            for a in met.lanes() {
+                for b in met.lanes().filter(|b| *b != a) {
+                    let [from, surely] = [met.guard, Cond::TRUE]
+                        .map(|guard| last.get(&(a, b, guard)).copied().unwrap_or(0));
+                    last.insert((a, b, met.guard), met.events);
+                    let [of_a, of_b] = [a, b].map(|t| of_thread.get(&t).map_or(&[][..], |e| e));
+                    let before = of_a.partition_point(|e| *e < from.max(surely));
+                    let until = of_a.partition_point(|e| *e < met.events);
+                    let after = of_b.partition_point(|e| *e < met.events);
+                    for &x in &of_a[before..until] {
+                        let pairs = of_b[after..].iter();
+                        let pairs = pairs.map(|&y| (EventId::new(x), EventId::new(y), met.guard));
+                        self.meets.extend(pairs);
+                    }
                 }
             }
         }
+    }
+
+    /// Records which events meetings separate. Renumbers all events thread by thread, because
+    /// threads that meet were unrolled together.
+    pub(crate) fn in_order_of_threads(&mut self) {
+        self.separate_by_meetings();
         if self.events.is_sorted_by_key(|e| e.thread) {
             return;
         }
@@ -324,4 +344,72 @@ pub(crate) struct QueryAnswer {
     /// The condition that it repeats without end: in an iteration without effect that represents
     /// all further ones, or in a repeated one.
     pub(crate) for_ever: Cond,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use program::{EventKind, Tags, Ty};
+
+    /// A fence of a thread.
+    fn fence(thread: u16) -> Event {
+        Event {
+            kind: EventKind::Fence,
+            thread: Some(ThreadId(thread)),
+            instr: 0,
+            guard: Cond::TRUE,
+            tags: Tags::default(),
+            scope: None,
+            addr: None,
+            value: None,
+            ty: Ty::WORD,
+            part: 0,
+            parts: 1,
+        }
+    }
+
+    /// Three threads with events in turn, and their meetings: the second is one of two threads.
+    fn meeting(guards: [Cond; 3], pool: TermPool) -> Unrolling {
+        let met = |at: usize| LaneMeeting {
+            guard: guards[at],
+            events: 3 * (at + 1),
+            threads: (0..if at == 1 { 2 } else { 3 })
+                .map(|t| (ThreadId(t), Position::default()))
+                .collect(),
+        };
+        Unrolling {
+            events: (0..12).map(|i| fence(i % 3)).collect(),
+            meetings: (0..guards.len()).map(met).collect(),
+            pool,
+            ..Unrolling::default()
+        }
+    }
+
+    #[test]
+    fn meetings_separate_events_under_their_conditions() {
+        let mut pool = TermPool::default();
+        let of = [Cond::TRUE, pool.fresh_choice(), pool.fresh_choice()];
+        for n in 0..27 {
+            let mut out = meeting([of[n % 3], of[n / 3 % 3], of[n / 9]], pool.clone());
+            out.separate_by_meetings();
+            for (x, y) in (0..12).flat_map(|x| (0..12).map(move |y| (x, y))) {
+                let apart = out.meetings.iter().filter(|met| {
+                    let lanes = [x, y].map(|e| out.events[e].thread.expect("of a thread"));
+                    let both = lanes.iter().all(|t| met.lanes().any(|lane| lane == *t));
+                    both && lanes[0] != lanes[1] && x < met.events && met.events <= y
+                });
+                let pairs = out
+                    .meets
+                    .iter()
+                    .filter(|p| (p.0.index(), p.1.index()) == (x, y));
+                let listed: Vec<Cond> = pairs.map(|pair| pair.2).collect();
+                let pool = &mut out.pool;
+                let expected = apart.fold(Cond::FALSE, |any, met| pool.or(any, met.guard));
+                let any = listed.iter().fold(Cond::FALSE, |any, c| pool.or(any, *c));
+                assert_eq!(any, expected, "{n}: {x} {y}");
+                let once: FxHashSet<&Cond> = listed.iter().collect();
+                assert_eq!(once.len(), listed.len(), "{n}: {x} {y}");
+            }
+        }
+    }
 }

@@ -192,7 +192,10 @@ impl BarrierRules<'_> {
     }
 
     /// The condition that a thread waits without end.
-    fn stuck(&mut self, thread: ThreadId) -> Cond {
+    pub(super) fn stuck(&mut self, thread: ThreadId) -> Cond {
+        if let Some(&known) = self.stuck.get(&thread) {
+            return known;
+        }
         let waits: Vec<(Cond, Cond)> = self
             .out
             .waits
@@ -200,13 +203,15 @@ impl BarrierRules<'_> {
             .filter(|w| w.at.thread == thread)
             .map(|w| (w.reached, w.pass))
             .collect();
-        waits
+        let stuck = waits
             .into_iter()
             .fold(Cond::FALSE, |stuck, (reached, pass)| {
                 let pool = self.pool();
                 let blocked = pool.not(pass);
                 let blocked = pool.and(reached, blocked);
                 pool.or(stuck, blocked)
-            })
+            });
+        self.stuck.insert(thread, stuck);
+        stuck
     }
 }

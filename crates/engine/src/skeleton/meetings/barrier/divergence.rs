@@ -49,7 +49,7 @@ impl BarrierRules<'_> {
         let program = self.program;
         let mine = call_of(program, a.at.thread, a.event, self.out);
         let mut result = Cond::FALSE;
-        for (j, b, m) in self.matching_arrivals(a.at) {
+        for (j, b, m) in self.matching_arrivals(a.at).iter() {
             if b.at.thread == a.at.thread
                 || !program
                     .thread(b.at.thread)
@@ -60,9 +60,9 @@ impl BarrierRules<'_> {
             {
                 continue;
             }
-            let same = self.is_phases_behind(0, (i, a), (j, &b), chosen);
+            let same = self.is_phases_behind(0, (i, a), (*j, b), chosen);
             let pool = self.pool();
-            let here = pool.and(b.guard, m);
+            let here = pool.and(b.guard, *m);
             let both = pool.and(same, here);
             result = pool.or(result, both);
         }
@@ -83,7 +83,6 @@ impl BarrierRules<'_> {
         let instr = self.out.events[a.event.index()].instr;
         let barrier = self.program.thread(a.at.thread).code[instr].op.barrier();
         let spares_ended = self.running() && !barrier.is_some_and(Barrier::is_collective);
-        let waits = self.out.waits.clone();
         let mut result = Cond::FALSE;
         let mut phases = Vec::new();
         if matches!(a.at.naming, Naming::Counted { .. }) {
@@ -93,8 +92,7 @@ impl BarrierRules<'_> {
                 .enumerate()
                 .filter(|(_, mine)| **mine != Cond::FALSE)
             {
-                let in_k = self.in_phase(to, k, chosen);
-                phases.push((mine, self.threads(&in_k)));
+                phases.push((mine, self.threads_in_phase(to, k, chosen)));
             }
         }
         for t in self.program.thread_ids() {
@@ -103,12 +101,10 @@ impl BarrierRules<'_> {
             }
             let arrived = match a.at.naming {
                 Naming::Instance { .. } => {
-                    let own = self
-                        .matching_arrivals(to)
-                        .into_iter()
-                        .filter(|(_, b, _)| b.at.thread == t);
+                    let matching = self.matching_arrivals(to);
+                    let own = matching.iter().filter(|(_, b, _)| b.at.thread == t);
                     own.fold(Cond::FALSE, |so_far, (_, b, m)| {
-                        let here = self.pool().and(b.guard, m);
+                        let here = self.pool().and(b.guard, *m);
                         self.pool().or(so_far, here)
                     })
                 }
@@ -120,20 +116,16 @@ impl BarrierRules<'_> {
                     })
                 }
             };
-            let mut over = if spares_ended {
-                Cond::FALSE
+            if arrived == Cond::TRUE {
+                continue;
+            }
+            let gone = if spares_ended {
+                self.goes_on_behind(instr, a.at.thread, t)
             } else {
                 self.ended(t)
             };
-            for w in waits.iter().filter(|w| w.at.thread == t) {
-                let blocked = self.pool().not(w.pass);
-                let blocked = self.pool().and(w.reached, blocked);
-                over = self.pool().or(over, blocked);
-            }
-            if spares_ended {
-                let around = self.goes_on_behind(instr, a.at.thread, t);
-                over = self.pool().or(over, around);
-            }
+            let stuck = self.stuck(t);
+            let over = self.pool().or(stuck, gone);
             let missing = self.pool().not(arrived);
             let never = self.pool().and(missing, over);
             result = self.pool().or(result, never);
@@ -143,17 +135,25 @@ impl BarrierRules<'_> {
 
     /// When thread `u`, which runs the code of thread `t`, executes an event behind an instruction.
     fn goes_on_behind(&mut self, instr: usize, t: ThreadId, u: ThreadId) -> Cond {
-        let code = |t: ThreadId| self.program.thread(t).code.first().map(|c| c.span);
+        let code = |t: ThreadId| {
+            let code = &self.program.thread(t).code;
+            (code.first().map(|c| c.span), code.len())
+        };
         if code(t) != code(u) {
             return Cond::FALSE;
+        }
+        if let Some(&known) = self.behind.get(&(instr, u)) {
+            return known;
         }
         let behind = self.events_behind(t, u);
         let behind = behind.into_iter().filter(|event| event.0 > instr);
         let guards: Vec<Cond> = behind.map(|event| event.1).collect();
         let pool = self.pool();
-        guards
+        let any = guards
             .into_iter()
-            .fold(Cond::FALSE, |any, guard| pool.or(any, guard))
+            .fold(Cond::FALSE, |any, guard| pool.or(any, guard));
+        self.behind.insert((instr, u), any);
+        any
     }
 }
 

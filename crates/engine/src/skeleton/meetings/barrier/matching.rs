@@ -1,8 +1,9 @@
 //! Decides which operations meet at one barrier, and how many threads it needs.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
-use super::BarrierRules;
+use super::{BarrierId, BarrierRules};
 use crate::skeleton::pool::{Cond, TermId};
 use crate::skeleton::unrolling::unrolled::{BarrierGroup, GuardedArrival, Naming, Use};
 use cat::rel::EventId;
@@ -53,8 +54,35 @@ impl BarrierRules<'_> {
         }
     }
 
+    /// The barrier of an operation.
+    pub(super) fn barrier(&mut self, of: Use) -> BarrierId {
+        let first = match self.firsts.get(&(of.group, of.thread)) {
+            Some(&first) => first,
+            None => {
+                let mut threads = self.program.thread_ids();
+                let first = threads.find(|&t| self.same_group(of.group, t, of.thread));
+                let first = first.unwrap_or(of.thread);
+                self.firsts.insert((of.group, of.thread), first);
+                first
+            }
+        };
+        let name = match of.naming {
+            Naming::Counted { id, .. } => (None, Some(id)),
+            Naming::Instance { instance, id, .. } => (Some(instance), id),
+        };
+        BarrierId {
+            group: of.group,
+            first,
+            name,
+        }
+    }
+
     /// The arrivals that may be at this barrier, each with the condition for it.
-    pub(super) fn matching_arrivals(&mut self, to: Use) -> Vec<(usize, GuardedArrival, Cond)> {
+    pub(super) fn matching_arrivals(&mut self, to: Use) -> Rc<[(usize, GuardedArrival, Cond)]> {
+        let barrier = self.barrier(to);
+        if let Some(known) = self.matching.get(&barrier) {
+            return known.clone();
+        }
         let mut found = Vec::new();
         for i in 0..self.out.arrivals.len() {
             let m = self.matches(self.out.arrivals[i].at, to);
@@ -62,6 +90,8 @@ impl BarrierRules<'_> {
                 found.push((i, self.out.arrivals[i].clone(), m));
             }
         }
+        let found: Rc<[_]> = found.into();
+        self.matching.insert(barrier, found.clone());
         found
     }
 
@@ -76,9 +106,9 @@ impl BarrierRules<'_> {
     /// The conditions "`of` arrived at this barrier before `event`", one per arrival.
     pub(super) fn earlier(&mut self, of: ThreadId, event: EventId, to: Use) -> Vec<Cond> {
         let mut conds = Vec::new();
-        for (_, a, m) in self.matching_arrivals(to) {
+        for (_, a, m) in self.matching_arrivals(to).iter() {
             if a.at.thread == of && a.event < event {
-                conds.push(self.pool().and(a.guard, m));
+                conds.push(self.pool().and(a.guard, *m));
             }
         }
         conds
@@ -94,13 +124,20 @@ impl BarrierRules<'_> {
 
     /// The thread counts that operations at this barrier give, each once.
     pub(super) fn counts(&mut self, to: Use) -> Result<Vec<Option<usize>>, Reason> {
-        let mut counts = vec![self.count(to)?];
-        for (_, a, _) in self.matching_arrivals(to) {
-            counts.push(self.count(a.at)?);
-        }
-        counts.sort_unstable();
-        counts.dedup();
-        Ok(counts)
+        let barrier = self.barrier(to);
+        let mut counts = match self.counts.get(&barrier) {
+            Some(known) => known.clone(),
+            None => {
+                let mut counts = BTreeSet::new();
+                for (_, a, _) in self.matching_arrivals(to).iter() {
+                    counts.insert(self.count(a.at)?);
+                }
+                self.counts.insert(barrier, counts.clone());
+                counts
+            }
+        };
+        counts.insert(self.count(to)?);
+        Ok(counts.into_iter().collect())
     }
 
     /// The number of threads of the program in the barrier's group.
@@ -128,8 +165,19 @@ impl BarrierRules<'_> {
     /// before every thread with as many arrivals has arrived, and all these give one count.
     pub(super) fn is_determined(&mut self, to: Use) -> Result<bool, Reason> {
         let counts = self.counts(to)?;
+        let key = (self.barrier(to), counts);
+        if let Some(&known) = self.fixed_phases.get(&key) {
+            return Ok(known);
+        }
+        let fixed = self.fixes_phases(to, &key.1)?;
+        self.fixed_phases.insert(key, fixed);
+        Ok(fixed)
+    }
+
+    /// As [`BarrierRules::is_determined`], for a barrier at which operations give `counts`.
+    fn fixes_phases(&mut self, to: Use, counts: &[Option<usize>]) -> Result<bool, Reason> {
         let users = self.users(to);
-        if let [only] = counts.as_slice()
+        if let [only] = counts
             && only.is_none_or(|c| c >= users.len())
         {
             return Ok(true);
@@ -138,7 +186,7 @@ impl BarrierRules<'_> {
         let all = self.group_size(to);
         for k in 0..matching.len() {
             let (mut threads, mut given) = (BTreeSet::new(), BTreeSet::new());
-            for (_, a, m) in &matching {
+            for (_, a, m) in matching.iter() {
                 let earlier = self.earlier(a.at.thread, a.event, a.at);
                 let pool = self.pool();
                 let here = pool.exactly(k, &earlier);

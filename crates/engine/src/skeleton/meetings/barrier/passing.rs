@@ -40,9 +40,9 @@ impl BarrierRules<'_> {
         match w.at.naming {
             Naming::Instance { quorum: None, .. } => {
                 let mut all = Cond::TRUE;
-                for (_, a, m) in matching {
+                for (_, a, m) in matching.iter() {
                     let pool = self.pool();
-                    let here = pool.implies(m, a.guard);
+                    let here = pool.implies(*m, a.guard);
                     all = pool.and(all, here);
                 }
                 for never in self.out.unreached.clone() {
@@ -58,17 +58,24 @@ impl BarrierRules<'_> {
             } => {
                 let q = self.constant(q, "quorum")?;
                 let mut here = Vec::new();
-                for (_, a, m) in matching {
-                    here.push(self.pool().and(a.guard, m));
+                for (_, a, m) in matching.iter() {
+                    here.push(self.pool().and(a.guard, *m));
                 }
                 Ok(self.pool().at_least(q, &here))
             }
             Naming::Counted { .. } => {
                 let counts = self.counts(to)?;
                 let mine = self.waits_for(w, chosen);
+                let barrier = self.barrier(to);
                 let mut passes = self.some_phase(&mine, |r: &mut Self, k| {
+                    let key = (barrier, k, counts.clone());
+                    if let Some(&known) = r.full.get(&key) {
+                        return known;
+                    }
                     let in_k = r.in_phase(to, k, chosen);
-                    r.is_full(to, &counts, &in_k)
+                    let full = r.is_full(to, &counts, &in_k);
+                    r.full.insert(key, full);
+                    full
                 });
                 if w.to_arrive() {
                     let earlier = self.earlier(w.at.thread, w.event, to);
@@ -124,7 +131,9 @@ impl BarrierRules<'_> {
     /// not wait for ended threads, an ended thread counts, too.
     fn all_came(&mut self, to: Use, in_phase: &[(Use, Cond)]) -> Cond {
         let (mut all, threads) = (Cond::TRUE, self.threads(in_phase));
-        for t in self.program.thread_ids() {
+        // From the last thread to the first: diagrams that begin with later decisions are shared.
+        let threads_of_program: Vec<ThreadId> = self.program.thread_ids().collect();
+        for t in threads_of_program.into_iter().rev() {
             if self.same_group(to.group, to.thread, t) {
                 let arrived = threads.get(&t).copied().unwrap_or(Cond::FALSE);
                 let ended = if awaits_all(to) {
@@ -133,7 +142,7 @@ impl BarrierRules<'_> {
                     self.ended(t)
                 };
                 let came = self.pool().or(ended, arrived);
-                all = self.pool().and(all, came);
+                all = self.pool().and(came, all);
             }
         }
         all
@@ -221,7 +230,7 @@ impl BarrierRules<'_> {
             let for_all = self.for_all(&in_k);
             let counts = self.pool().and(over, for_all);
             if counts != Cond::FALSE {
-                all.push((self.threads(&in_k), counts));
+                all.push((self.threads_in_phase(to, k, chosen), counts));
             }
         }
         for t in self.program.thread_ids() {

@@ -101,7 +101,7 @@ impl BarrierRules<'_> {
         }
         .max(1);
         let mut of_one: FxHashMap<ThreadId, usize> = FxHashMap::default();
-        for (_, a, _) in self.matching_arrivals(to) {
+        for (_, a, _) in self.matching_arrivals(to).iter() {
             *of_one.entry(a.at.thread).or_default() += 1;
         }
         let all: usize = of_one.values().sum();
@@ -117,9 +117,9 @@ impl BarrierRules<'_> {
     /// increase.
     fn within(&mut self, a: &GuardedArrival, phases: usize) -> std::ops::Range<usize> {
         let (mut first, mut end) = (0, phases);
-        for (_, b, m) in self.matching_arrivals(a.at) {
+        for (_, b, m) in self.matching_arrivals(a.at).iter() {
             let also = self.pool().implies(a.guard, b.guard);
-            if b.at.thread == a.at.thread && (m, also) == (Cond::TRUE, Cond::TRUE) {
+            if b.at.thread == a.at.thread && (*m, also) == (Cond::TRUE, Cond::TRUE) {
                 first += usize::from(b.event < a.event);
                 end -= usize::from(b.event > a.event).min(end);
             }
@@ -139,13 +139,13 @@ impl BarrierRules<'_> {
             if let Naming::Instance { quorum, .. } = w.at.naming {
                 let mut members = Vec::new();
                 let mut all = Cond::TRUE;
-                for (i, a, m) in self.matching_arrivals(w.at) {
-                    let Some(member) = chosen.member[i] else {
+                for (i, a, m) in self.matching_arrivals(w.at).iter() {
+                    let Some(member) = chosen.member[*i] else {
                         continue;
                     };
                     let pool = self.pool();
-                    members.push(pool.and(member, m));
-                    let here = pool.and(a.guard, m);
+                    members.push(pool.and(member, *m));
+                    let here = pool.and(a.guard, *m);
                     let included = pool.implies(here, member);
                     all = pool.and(all, included);
                 }
@@ -187,7 +187,7 @@ impl BarrierRules<'_> {
                 let here = self.pool().and(a.guard, mine);
                 if let Some(count) = count {
                     let mixed = self.mixed(&in_k);
-                    let mut alike = in_k.clone();
+                    let mut alike = in_k.to_vec();
                     alike.retain(|of| self.count(of.0) == Ok(Some(count)));
                     let pool = self.pool();
                     let too_many = pool.at_least(count + 1, &conditions(&in_k));
@@ -240,15 +240,38 @@ impl BarrierRules<'_> {
         to: Use,
         k: usize,
         chosen: &PhaseChoices,
-    ) -> Vec<(Use, Cond)> {
+    ) -> Rc<[(Use, Cond)]> {
+        let key = (self.barrier(to), k);
+        if let Some(known) = self.in_phase.get(&key) {
+            return known.clone();
+        }
         let mut list = Vec::new();
-        for (i, a, m) in self.matching_arrivals(to) {
-            let in_k = self.phase_is((i, &a), k, chosen);
+        for (i, a, m) in self.matching_arrivals(to).iter() {
+            let in_k = self.phase_is((*i, a), k, chosen);
             let pool = self.pool();
-            let here = pool.and(a.guard, m);
+            let here = pool.and(a.guard, *m);
             list.push((a.at, pool.and(here, in_k)));
         }
+        let list: Rc<[_]> = list.into();
+        self.in_phase.insert(key, list.clone());
         list
+    }
+
+    /// By thread: the condition that it arrives at the barrier in phase `k`.
+    pub(super) fn threads_in_phase(
+        &mut self,
+        to: Use,
+        k: usize,
+        chosen: &PhaseChoices,
+    ) -> Rc<FxHashMap<ThreadId, Cond>> {
+        let key = (self.barrier(to), k);
+        if let Some(known) = self.threads_in_phase.get(&key) {
+            return known.clone();
+        }
+        let in_k = self.in_phase(to, k, chosen);
+        let threads = Rc::new(self.threads(&in_k));
+        self.threads_in_phase.insert(key, threads.clone());
+        threads
     }
 
     /// The condition that the phase is for all running threads of the group: one of them arrived
@@ -339,17 +362,16 @@ impl BarrierRules<'_> {
         if let Some(known) = self.waited.get(&key) {
             return known.clone();
         }
-        let own: Vec<(usize, GuardedArrival, Cond)> = self
-            .matching_arrivals(w.at)
-            .into_iter()
-            .filter(|(_, a, _)| a.at.thread == w.at.thread && a.event < w.event)
-            .collect();
+        let matching = self.matching_arrivals(w.at);
+        let own = matching
+            .iter()
+            .filter(|(_, a, _)| a.at.thread == w.at.thread && a.event < w.event);
         let mut result = Vec::new();
         let mut none_later = Cond::TRUE;
-        for (i, a, m) in own.into_iter().rev() {
-            let phases = self.phases_of((i, &a), chosen);
+        for (i, a, m) in own.rev() {
+            let phases = self.phases_of((*i, a), chosen);
             let pool = self.pool();
-            let here = pool.and(a.guard, m);
+            let here = pool.and(a.guard, *m);
             let latest = pool.and(here, none_later);
             result.resize(result.len().max(phases.len()), Cond::FALSE);
             for (so_far, &in_k) in result.iter_mut().zip(phases.iter()) {

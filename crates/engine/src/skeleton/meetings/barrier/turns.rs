@@ -44,9 +44,9 @@ impl BarrierRules<'_> {
     /// The arrivals and waits of a thread at a barrier, in program order.
     fn turns(&mut self, at: Use) -> Vec<BarrierTurn> {
         let mut turns = Vec::new();
-        for (_, a, m) in self.matching_arrivals(at) {
+        for (_, a, m) in self.matching_arrivals(at).iter() {
             if a.at.thread == at.thread {
-                let done = self.pool().and(a.guard, m);
+                let done = self.pool().and(a.guard, *m);
                 turns.push(BarrierTurn {
                     event: a.event,
                     done,
