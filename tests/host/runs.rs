@@ -532,6 +532,22 @@ fn hangs_of_programs_whose_hosts_wait_between_calls() {
     hold_ends("OpenCL", &|rng| lively(rng, false), true);
 }
 
+/// What ends the life of memory is no use of it through a mapping that has ended; a write is.
+#[test]
+fn a_release_behind_a_mapping_is_no_use_of_it() {
+    let path = "litmus/host/opencl/Svm-free.mapped.toml";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join(path)).expect("readable");
+    let is_unmapped = |text: &str| {
+        let tests = parse(path, text.as_bytes()).expect("a good test");
+        let memory = MachineMemory::of(tests[0].program.dialect, "opencl").expect("a memory");
+        has(&run(&tests[0], &options(memory)), &[HazardKind::Unmapped])
+    };
+    assert!(!is_unmapped(&text));
+    let written = text.replace("clSVMFree(context, p);", "*p = 2;");
+    assert!(written != text && is_unmapped(&written));
+}
+
 /// Tests that the machine refuses: commands enqueued by kernels with partly fine-grained memory,
 /// and operations at system scope on memory of a GPU that the host accesses.
 const REFUSED: [&str; 2] = ["Child.pointer+", "Gpu-memory+"];

@@ -18,7 +18,7 @@ use super::{Clike, GLOBAL};
 use crate::code::Code;
 use crate::record::{HazardKind, RunHazard};
 use program::host::{CommandId, CommandKind, HostProgram};
-use program::{LocId, MemoryKind, ThreadId};
+use program::{LocId, MemoryKind, Tag, ThreadId};
 
 /// The program's uses of memory that is not fine-grained.
 #[derive(Clone, Debug, Default)]
@@ -227,7 +227,8 @@ impl ObjectHistory<'_> {
             let e = self.event(i);
             let host = self.code.program.threads[e.thread].place.host;
             if host {
-                if self.begins(e.loc).next().is_some() && !self.is_within_a_mapping(i) {
+                let is_mapped = self.begins(e.loc).next().is_some();
+                if is_mapped && !self.is_end(e) && !self.is_within_a_mapping(i) {
                     found.insert(RunHazard {
                         kind: HazardKind::Unmapped,
                         first: place(e),
@@ -253,6 +254,12 @@ impl ObjectHistory<'_> {
                 }
             }
         }
+    }
+
+    /// Whether an access ends the life of its memory: it is no use of it.
+    fn is_end(&self, e: &HistoryEvent) -> bool {
+        let instr = &self.code.program.threads[e.thread].code[e.instr];
+        instr.op.has(Tag::Ends)
     }
 
     /// Whether an access of the host comes between the completion of a mapping for that use and the
