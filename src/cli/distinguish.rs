@@ -175,7 +175,7 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
 fn alphabet(
     args: &DistinguishArgs,
     dialect: Dialect,
-) -> Result<(Alphabet, Vec<Further>), Diagnostic> {
+) -> Result<(Alphabet, Vec<Further>), Box<Diagnostic>> {
     let further: Vec<Further> = args.with.iter().map(|letters| letters.further()).collect();
     for (word, letters) in args.with.iter().zip(&further) {
         if let Some(noun) = letters.lacks(dialect) {
@@ -187,7 +187,7 @@ fn alphabet(
                 dialect.row().doc
             );
             let unfit = Diagnostic::plain("no-such-letters", message);
-            return Err(unfit.help(format!("leave out `{word}`")));
+            return Err(Box::new(unfit.help(format!("leave out `{word}`"))));
         }
     }
     let alphabet = Alphabet::new(dialect, &further);
@@ -197,7 +197,7 @@ fn alphabet(
     if dialect != Dialect::OpenCl {
         let message = format!("{} has no guidelines", dialect.row().doc);
         let unfit = Diagnostic::plain("no-such-letters", message);
-        return Err(unfit.help("leave out `--guidelines`"));
+        return Err(Box::new(unfit.help("leave out `--guidelines`")));
     }
     Ok((alphabet.of_guidelines(), further))
 }

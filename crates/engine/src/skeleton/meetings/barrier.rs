@@ -221,13 +221,13 @@ struct BarrierRules<'a> {
     /// The first thread with which a thread can meet in a group.
     firsts: FxHashMap<(BarrierGroup, ThreadId), ThreadId>,
     /// By barrier: the arrivals that may be there.
-    matching: FxHashMap<BarrierId, Rc<[(usize, GuardedArrival, Cond)]>>,
+    matching: FxHashMap<BarrierId, MatchingArrivals>,
     /// By barrier: the thread counts of its arrivals.
     counts: FxHashMap<BarrierId, BTreeSet<Option<usize>>>,
     /// By barrier and counts: whether the program determines the phases.
     fixed_phases: FxHashMap<(BarrierId, Vec<Option<usize>>), bool>,
     /// By barrier and phase, under the chosen phases: the arrivals in it.
-    in_phase: FxHashMap<(BarrierId, usize), Rc<[(Use, Cond)]>>,
+    in_phase: FxHashMap<(BarrierId, usize), PhaseArrivals>,
     /// As `in_phase`, by thread.
     threads_in_phase: FxHashMap<(BarrierId, usize), Rc<FxHashMap<ThreadId, Cond>>>,
     /// By barrier, phase and counts: the condition that the phase is complete.
@@ -237,6 +237,12 @@ struct BarrierRules<'a> {
     /// By instruction and thread: the condition that it executes an event behind the instruction.
     behind: FxHashMap<(usize, ThreadId), Cond>,
 }
+
+/// The arrivals that may be at a barrier, each with its number and its condition.
+type MatchingArrivals = Rc<[(usize, GuardedArrival, Cond)]>;
+
+/// The arrivals that may be in a phase, each with its condition.
+type PhaseArrivals = Rc<[(Use, Cond)]>;
 
 /// A barrier: operations with equal ids meet the same other operations under the same conditions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{BarrierId, BarrierRules};
+use super::{BarrierId, BarrierRules, MatchingArrivals};
 use crate::skeleton::pool::{Cond, TermId};
-use crate::skeleton::unrolling::unrolled::{BarrierGroup, GuardedArrival, Naming, Use};
+use crate::skeleton::unrolling::unrolled::{BarrierGroup, Naming, Use};
 use cat::rel::EventId;
 use program::{CmpOp, ThreadId, Ty};
 use verdict::Reason;
@@ -78,7 +78,7 @@ impl BarrierRules<'_> {
     }
 
     /// The arrivals that may be at this barrier, each with the condition for it.
-    pub(super) fn matching_arrivals(&mut self, to: Use) -> Rc<[(usize, GuardedArrival, Cond)]> {
+    pub(super) fn matching_arrivals(&mut self, to: Use) -> MatchingArrivals {
         let barrier = self.barrier(to);
         if let Some(known) = self.matching.get(&barrier) {
             return known.clone();

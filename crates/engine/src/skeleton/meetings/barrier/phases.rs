@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::{BarrierEdges, BarrierRules};
+use super::{BarrierEdges, BarrierRules, PhaseArrivals};
 use crate::skeleton::graph::{EdgeKind, EdgeLists, Edges, MAX_PHASE_CHOICES};
 use crate::skeleton::pool::{Cond, TermId};
 use crate::skeleton::unrolling::unrolled::{GuardedArrival, GuardedWait, Naming, Use};
@@ -235,12 +235,7 @@ impl BarrierRules<'_> {
     }
 
     /// The arrivals at the barrier that may be in phase `k`, each with its condition.
-    pub(super) fn in_phase(
-        &mut self,
-        to: Use,
-        k: usize,
-        chosen: &PhaseChoices,
-    ) -> Rc<[(Use, Cond)]> {
+    pub(super) fn in_phase(&mut self, to: Use, k: usize, chosen: &PhaseChoices) -> PhaseArrivals {
         let key = (self.barrier(to), k);
         if let Some(known) = self.in_phase.get(&key) {
             return known.clone();
