@@ -49,6 +49,7 @@ pub(crate) fn overflow(run: &mut SymbolicRun, dialect: Dialect, time: Duration) 
     let mut known: FxHashSet<Vec<Term>> = FxHashSet::default();
     let most = run.terms.int(MODEST);
     let count = run.setting.count;
+    let is_given = run.terms.constant(count).is_some();
     let is_modest = match run.terms.constant(count) {
         Some(_) => run.terms.int(1),
         None => run.terms.cmp(CmpOp::Le, Ty::WORD, count, most),
@@ -58,7 +59,11 @@ pub(crate) fn overflow(run: &mut SymbolicRun, dialect: Dialect, time: Duration) 
         let mut reached = [&setting.facts[..], &setting.of_thread, &access.facts].concat();
         reached.extend([is_modest, access.guard]);
         let values = [access.offset, access.interval];
-        let leaving: Vec<Term> = trusted(&mut run.terms, &reached, &values)
+        let trusted = trusted(&mut run.terms, &reached, &values);
+        let is_wrapping = trusted
+            .iter()
+            .all(|t| wraps_around(&run.terms, dialect, *t));
+        let leaving: Vec<Term> = trusted
             .into_iter()
             .map(|t| leaves(&mut run.terms, t))
             .collect();
@@ -69,7 +74,12 @@ pub(crate) fn overflow(run: &mut SymbolicRun, dialect: Dialect, time: Duration) 
         let left = end.saturating_duration_since(Instant::now()).min(QUESTION);
         match holds(&run.terms, &reached, some, left) {
             Said::No => continue,
-            Said::Unknown(_) => {}
+            // Machine words need no answer: a number that wraps around decides on the race.
+            Said::Unknown(_) => {
+                let of_place = !is_of_inputs(&run.terms, &[&reached[..], &leaving].concat())
+                    && !leaving.iter().any(|t| is_of_loops(&run.terms, *t));
+                found.wraps |= is_given && is_wrapping && of_place;
+            }
             Said::Yes(_) => {
                 if is_undefined(run, dialect, &access, &reached, left) {
                     found.undefined = Some(access.at);
@@ -86,6 +96,15 @@ pub(crate) fn overflow(run: &mut SymbolicRun, dialect: Dialect, time: Duration) 
         found.open.insert(access.at);
     }
     found
+}
+
+/// Whether a number wraps around where it leaves its type.
+fn wraps_around(terms: &Terms, dialect: Dialect, t: Term) -> bool {
+    let is_signed = match *terms.node(t) {
+        Node::Bin(BinOp::Add | BinOp::Sub | BinOp::Mul, ty, ..) => ty.signed,
+        _ => false,
+    };
+    !is_signed || dialect == Dialect::Ptx
 }
 
 /// Whether a thread comes somewhere where a condition holds.

@@ -327,6 +327,32 @@ fn no_race_is_missed() {
     println!("{tally:#?}");
 }
 
+/// Where the solver does not answer whether a number of a thread wraps around, the proof takes
+/// machine words, and no assumption.
+#[test]
+fn numbers_that_may_wrap_around_are_machine_words() {
+    let said = |factor: &str| {
+        let code = format!("h[(int)((unsigned)t * {factor}u >> 28) & 15] = t;\n");
+        let size = KernelSize {
+            grid: 1,
+            block: 7,
+            n: 0,
+        };
+        let limits = KernelLimits {
+            question: Duration::from_secs(20),
+            answer: Duration::from_secs(60),
+            tries: false,
+            without: Some(Part::Leaving),
+            ..KernelLimits::default()
+        };
+        said(&file(0, &code, size), KernelProperty::Race, false, &limits)
+    };
+    let racy = said("0x40000000");
+    assert!(!matches!(racy, KernelVerdict::Never { .. }), "{racy:?}");
+    let free = said("0x10000000");
+    assert!(matches!(free, KernelVerdict::Never { .. }), "{free:?}");
+}
+
 /// Kernels that race, of two blocks or of one, and what no proof may be made without.
 const NEEDS: [(Part, u64, &str); 5] = [
     (Part::Grid, 2, "g[t] = b;\n"),
