@@ -85,11 +85,12 @@ pub(crate) fn overflow(run: &mut SymbolicRun, dialect: Dialect, time: Duration) 
                     found.undefined = Some(access.at);
                     return found;
                 }
+                // A number of which the solver says nothing in time counts, too.
                 found.wraps |= leaving.into_iter().any(|t| {
                     let left = end.saturating_duration_since(Instant::now()).min(QUESTION);
                     let is_known = !is_of_inputs(&run.terms, &[&reached[..], &[t]].concat());
                     let is_known = is_known && !is_of_loops(&run.terms, t);
-                    is_known && matches!(holds(&run.terms, &reached, t, left), Said::Yes(_))
+                    is_known && !matches!(holds(&run.terms, &reached, t, left), Said::No)
                 });
             }
         }
