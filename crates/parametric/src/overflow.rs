@@ -85,7 +85,7 @@ pub(crate) fn overflow(run: &mut SymbolicRun, dialect: Dialect, time: Duration) 
                     found.undefined = Some(access.at);
                     return found;
                 }
-                // A number of which the solver says nothing in time counts, too.
+                // The solver may not answer in time: then the number counts, too.
                 found.wraps |= leaving.into_iter().any(|t| {
                     let left = end.saturating_duration_since(Instant::now()).min(QUESTION);
                     let is_known = !is_of_inputs(&run.terms, &[&reached[..], &[t]].concat());

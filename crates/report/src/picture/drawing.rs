@@ -5,7 +5,7 @@
 //! - Items come in the order in which they are painted, and look as in the style sheet
 //!   ([`style::sheet`](super::style::sheet)).
 
-use super::layout::geometry::{Path, PicturePoint, Rect};
+use super::layout::geometry::{Path, PathPiece, PicturePoint, Rect};
 use super::layout::{LABEL, PictureLayout, SMALL, TEXT, TITLE, TextLine};
 use super::scene::{EventRole, Scene};
 
@@ -54,6 +54,9 @@ pub(super) struct Stroke {
     /// Lengths of strokes and gaps; empty: a solid line.
     pub(super) dashes: &'static str,
 }
+
+/// Control points of a quarter of a circle, as a part of the radius.
+const ARC: f64 = 0.5523;
 
 const INK: Colour = "#111111";
 const DIM: Colour = "#4a4a4a";
@@ -228,7 +231,6 @@ impl Drawing {
     }
 
     fn moved_path(&self, path: &Path) -> Path {
-        use super::layout::geometry::PathPiece;
         let pieces = path.pieces.iter().map(|piece| match piece {
             PathPiece::Line(p) => PathPiece::Line(self.moved(*p)),
             PathPiece::Curve(a, b, p) => {
@@ -239,6 +241,44 @@ impl Drawing {
             start: self.moved(path.start),
             pieces: pieces.collect(),
         }
+    }
+}
+
+/// A rectangle with round corners; the writer closes it.
+pub(super) fn round_frame(rect: &Rect, radius: f64) -> Path {
+    let radius = radius.min(rect.w / 2.0).min(rect.h / 2.0);
+    let off = radius * (1.0 - ARC);
+    let (left, top, right, bottom) = (rect.x, rect.y, rect.right(), rect.bottom());
+    let at = |x: f64, y: f64| PicturePoint { x, y };
+    let pieces = vec![
+        PathPiece::Line(at(right - radius, top)),
+        PathPiece::Curve(
+            at(right - off, top),
+            at(right, top + off),
+            at(right, top + radius),
+        ),
+        PathPiece::Line(at(right, bottom - radius)),
+        PathPiece::Curve(
+            at(right, bottom - off),
+            at(right - off, bottom),
+            at(right - radius, bottom),
+        ),
+        PathPiece::Line(at(left + radius, bottom)),
+        PathPiece::Curve(
+            at(left + off, bottom),
+            at(left, bottom - off),
+            at(left, bottom - radius),
+        ),
+        PathPiece::Line(at(left, top + radius)),
+        PathPiece::Curve(
+            at(left, top + off),
+            at(left + off, top),
+            at(left + radius, top),
+        ),
+    ];
+    Path {
+        start: at(left + radius, top),
+        pieces,
     }
 }
 

@@ -11,15 +11,12 @@
 
 use std::fmt::Write;
 
-use super::drawing::{Drawing, DrawnItem, Stroke, number, parts};
-use super::layout::geometry::{Path, PathPiece, PicturePoint, Rect};
+use super::drawing::{Drawing, DrawnItem, Stroke, number, parts, round_frame};
+use super::layout::geometry::{Path, PathPiece, PicturePoint};
 use super::scene::Scene;
 
 /// The advance of every character of Courier, for a font of size 1.
 const ADVANCE: f64 = 0.6;
-
-/// Control points of a quarter of a circle, as a part of the radius.
-const ARC: f64 = 0.5523;
 
 /// A file with several pictures, one below the other.
 pub fn file(scenes: &[Scene]) -> String {
@@ -93,8 +90,12 @@ impl Page {
                     Some(stroke) => (stroked(stroke), "B"),
                     None => (String::new(), "f"),
                 };
-                let frame = self.frame(rect, *radius);
-                format!("{line}{} rg\n{frame}{paint}\n", colour(fill))
+                let frame = self.path(&round_frame(rect, *radius));
+                format!(
+                    "{line}{} rg\n{} h\n{paint}\n",
+                    colour(fill),
+                    frame.trim_end()
+                )
             }
             DrawnItem::Line { path, stroke } => {
                 format!("{}{}S\n", stroked(stroke), self.path(path))
@@ -143,34 +144,6 @@ impl Page {
             };
         }
         out
-    }
-
-    /// A rectangle with round corners, closed.
-    fn frame(&self, rect: &Rect, radius: f64) -> String {
-        let radius = radius.min(rect.w / 2.0).min(rect.h / 2.0);
-        let off = radius * (1.0 - ARC);
-        let (left, top, right, bottom) = (rect.x, rect.y, rect.right(), rect.bottom());
-        let at = |x: f64, y: f64| self.point(&PicturePoint { x, y });
-        format!(
-            "{} m\n{} l\n{} {} {} c\n{} l\n{} {} {} c\n{} l\n{} {} {} c\n{} l\n{} {} {} c h\n",
-            at(left + radius, top),
-            at(right - radius, top),
-            at(right - off, top),
-            at(right, top + off),
-            at(right, top + radius),
-            at(right, bottom - radius),
-            at(right, bottom - off),
-            at(right - off, bottom),
-            at(right - radius, bottom),
-            at(left + radius, bottom),
-            at(left + off, bottom),
-            at(left, bottom - off),
-            at(left, bottom - radius),
-            at(left, top + radius),
-            at(left, top + off),
-            at(left + off, top),
-            at(left + radius, top),
-        )
     }
 }
 

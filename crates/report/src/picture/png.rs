@@ -11,8 +11,8 @@ use tiny_skia::{
 };
 use ttf_parser::{Face, OutlineBuilder};
 
-use super::drawing::{Colour, Drawing, DrawnItem, Stroke, parts};
-use super::layout::geometry::{Path, PathPiece, PicturePoint, Rect};
+use super::drawing::{Colour, Drawing, DrawnItem, Stroke, parts, round_frame};
+use super::layout::geometry::{Path, PathPiece, PicturePoint};
 use super::scene::Scene;
 
 /// Pixels on each side of a unit of the layout.
@@ -20,9 +20,6 @@ const SCALE: f64 = 2.0;
 
 /// The largest picture, in pixels: 400 MB while it is painted.
 pub const MOST_PIXELS: f64 = 1e8;
-
-/// Control points of a quarter of a circle, as a part of the radius.
-const ARC: f64 = 0.5523;
 
 /// The width of the outline of bold text, for a font of size 1.
 const BOLD: f64 = 0.07;
@@ -64,7 +61,8 @@ fn paint(picture: &mut Pixmap, font: Option<&Face<'_>>, item: &DrawnItem) {
             fill,
             stroke,
         } => {
-            let frame = frame(rect, *radius);
+            let mut frame = line(&round_frame(rect, *radius));
+            frame.path.close();
             filled(picture, frame.clone(), fill);
             if let Some(stroke) = stroke {
                 stroked(picture, frame, stroke);
@@ -220,42 +218,6 @@ fn line(path: &Path) -> Outline {
     outline
 }
 
-/// A rectangle with round corners, closed.
-fn frame(rect: &Rect, radius: f64) -> Outline {
-    let radius = radius.min(rect.w / 2.0).min(rect.h / 2.0);
-    let off = radius * (1.0 - ARC);
-    let (left, top, right, bottom) = (rect.x, rect.y, rect.right(), rect.bottom());
-    let at = |x: f64, y: f64| PicturePoint { x, y };
-    let mut outline = Outline::default();
-    outline.to(&at(left + radius, top));
-    outline.line(&at(right - radius, top));
-    outline.curve(
-        &at(right - off, top),
-        &at(right, top + off),
-        &at(right, top + radius),
-    );
-    outline.line(&at(right, bottom - radius));
-    outline.curve(
-        &at(right, bottom - off),
-        &at(right - off, bottom),
-        &at(right - radius, bottom),
-    );
-    outline.line(&at(left + radius, bottom));
-    outline.curve(
-        &at(left + off, bottom),
-        &at(left, bottom - off),
-        &at(left, bottom - radius),
-    );
-    outline.line(&at(left, top + radius));
-    outline.curve(
-        &at(left, top + off),
-        &at(left + off, top),
-        &at(left + radius, top),
-    );
-    outline.path.close();
-    outline
-}
-
 fn filled(picture: &mut Pixmap, outline: Outline, colour: Colour) {
     if let Some(path) = outline.path.finish() {
         let rule = FillRule::Winding;
@@ -293,6 +255,7 @@ fn ink(colour: Colour) -> Paint<'static> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::layout::geometry::Rect;
     use super::*;
 
     fn drawn(items: Vec<DrawnItem>) -> Pixmap {
