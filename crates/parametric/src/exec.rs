@@ -146,6 +146,8 @@ pub struct ExitAt {
     pub facts: Vec<Term>,
     /// How many barriers it has passed, for each kind of memory.
     pub intervals: [Term; 2],
+    /// Its instruction.
+    pub at: usize,
     /// The place of its instruction in the order in which the code is gone through.
     pub order: usize,
 }
@@ -552,6 +554,7 @@ impl Exec<'_> {
             guard: state.guard,
             facts: state.facts.clone(),
             intervals: [state.regs[first], state.regs[first + 1]],
+            at: self.origin[at],
             order: at,
         });
     }

@@ -122,6 +122,38 @@ pub(crate) fn trusted(terms: &mut Terms, conditions: &[Term], values: &[Term]) -
     integers.trusted
 }
 
+/// The question whether the result of an operation is outside of its type, under those of the
+/// conditions that hold if all terms before it stay in their types. `None`: it is not expressed.
+pub(crate) fn leaving(terms: &mut Terms, conditions: &[Term], t: Term) -> Option<String> {
+    let before = conditions.iter().copied();
+    let before =
+        before.filter(|condition| trusted(terms, &[*condition], &[]).iter().all(|c| *c < t));
+    let before: Vec<Term> = before.collect();
+    let (Node::Bin(_, ty, ..) | Node::Cast(ty, _)) = *terms.node(t) else {
+        return None;
+    };
+    let mut integers = Integers::new(terms);
+    let poly = integers.poly(t);
+    if poly.0.contains_key(&vec![t]) {
+        return None;
+    }
+    let mut asserts = String::new();
+    for condition in before {
+        let condition = integers.condition(condition);
+        let _ = writeln!(asserts, "(assert {condition})");
+    }
+    let sum = integers.linear(&poly);
+    let (least, most) = range_of(ty);
+    let (least, most) = (number(least), number(most));
+    let _ = writeln!(asserts, "(assert (or (< {sum} {least}) (> {sum} {most})))");
+    integers.factored(&poly);
+    integers.pairs();
+    Some(format!(
+        "{}{}{asserts}",
+        integers.declarations, integers.lemmas
+    ))
+}
+
 impl<'a> Integers<'a> {
     fn new(terms: &'a mut Terms) -> Integers<'a> {
         Integers {

@@ -7,20 +7,21 @@
 //! - A number that leaves a signed type of CUDA C++ or OpenCL C is a fault of the code: nothing is
 //!   proved of it. Unsigned numbers and those of PTX wrap around, so the proof is made anew over
 //!   machine words.
-//! - A number that depends on arguments, memory or iterations is not said to leave its type. Its
-//!   line is part of the assumption.
+//! - A number that depends on arguments, memory or iterations may leave its type where those are
+//!   large. Its line is part of the assumption. But if it wraps around where they are small, the
+//!   assumption would be false of a common launch: then the proof is made anew, too.
+//! - A question without an answer counts as a number that leaves its type.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use program::{BinOp, CmpOp, Dialect, Ty};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::exec::AccessAt;
-use crate::integers::trusted;
+use crate::integers::{leaving, trusted};
 use crate::pairs::SymbolicRun;
 use crate::solver::{Said, SolverConstants, ask};
-use crate::term::{Node, Origin, Term, Terms, children, range_of};
+use crate::term::{Node, Origin, Term, Terms, children, exact, range_of};
 use crate::words;
 
 /// The time for all questions about a kernel, and for one of them. They make a proof stronger.
@@ -31,72 +32,292 @@ const QUESTION: Duration = Duration::from_millis(200);
 /// the assumption.
 const MODEST: i64 = 1 << 16;
 
-/// What numbers do in a launch, by the instructions of the accesses that they decide on.
+/// The largest coordinate, input or iteration that is small. A product of six of these fits in 32
+/// bits.
+const SMALL: i64 = 16;
+
+/// What numbers do in a launch, by the instructions that they decide on.
 #[derive(Default)]
 pub(crate) struct Overflow {
     /// A number leaves a signed type, whatever inputs are.
     pub(crate) undefined: Option<usize>,
-    /// A number wraps around, whatever inputs are.
+    /// A number wraps around: whatever inputs are, or where they are small.
     pub(crate) wraps: bool,
     /// It is not known that all numbers stay in their types.
     pub(crate) open: BTreeSet<usize>,
 }
 
-/// Looks at the numbers of all accesses.
+/// An instruction, and the values at it that questions about two threads speak of.
+struct NumbersAt {
+    at: usize,
+    /// What holds of each thread that the questions are about.
+    reached: Vec<Term>,
+    values: Vec<Term>,
+    /// The offset of an access, which each thread computes that comes to it.
+    offset: Option<Term>,
+}
+
+/// Looks at the numbers of all accesses and barriers.
 pub(crate) fn overflow(run: &mut SymbolicRun, dialect: Dialect, time: Duration) -> Overflow {
-    let end = Instant::now() + time.min(TIME);
-    let mut found = Overflow::default();
-    let mut known: FxHashSet<Vec<Term>> = FxHashSet::default();
     let most = run.terms.int(MODEST);
     let count = run.setting.count;
-    let is_given = run.terms.constant(count).is_some();
     let is_modest = match run.terms.constant(count) {
         Some(_) => run.terms.int(1),
         None => run.terms.cmp(CmpOp::Le, Ty::WORD, count, most),
     };
-    for access in run.behaviour.accesses.clone() {
-        let setting = &run.setting;
-        let mut reached = [&setting.facts[..], &setting.of_thread, &access.facts].concat();
-        reached.extend([is_modest, access.guard]);
-        let values = [access.offset, access.interval];
-        let trusted = trusted(&mut run.terms, &reached, &values);
-        let is_wrapping = trusted
-            .iter()
-            .all(|t| wraps_around(&run.terms, dialect, *t));
-        let leaving: Vec<Term> = trusted
-            .into_iter()
-            .map(|t| leaves(&mut run.terms, t))
-            .collect();
-        if leaving.is_empty() || !known.insert([&reached[..], &leaving].concat()) {
-            continue;
+    let mut launch = [&run.setting.facts[..], &run.setting.of_thread].concat();
+    launch.push(is_modest);
+    let places = places(run);
+    let mut numbers = LeavingNumbers {
+        terms: &mut run.terms,
+        dialect,
+        end: Instant::now() + time.min(TIME),
+        launch,
+        staying: FxHashMap::default(),
+        known: FxHashSet::default(),
+        found: Overflow::default(),
+    };
+    for place in places {
+        numbers.look_at(place);
+        if numbers.found.undefined.is_some() {
+            break;
         }
-        let some = run.terms.or(leaving.clone());
-        let left = end.saturating_duration_since(Instant::now()).min(QUESTION);
-        match holds(&run.terms, &reached, some, left) {
-            Said::No => continue,
-            // Machine words need no answer: a number that wraps around decides on the race.
-            Said::Unknown(_) => {
-                let of_place = !is_of_inputs(&run.terms, &[&reached[..], &leaving].concat())
-                    && !leaving.iter().any(|t| is_of_loops(&run.terms, *t));
-                found.wraps |= is_given && is_wrapping && of_place;
-            }
-            Said::Yes(_) => {
-                if is_undefined(run, dialect, &access, &reached, left) {
-                    found.undefined = Some(access.at);
-                    return found;
-                }
-                // The solver may not answer in time: then the number counts, too.
-                found.wraps |= leaving.into_iter().any(|t| {
-                    let left = end.saturating_duration_since(Instant::now()).min(QUESTION);
-                    let is_known = !is_of_inputs(&run.terms, &[&reached[..], &[t]].concat());
-                    let is_known = is_known && !is_of_loops(&run.terms, t);
-                    is_known && !matches!(holds(&run.terms, &reached, t, left), Said::No)
-                });
-            }
-        }
-        found.open.insert(access.at);
     }
-    found
+    numbers.found
+}
+
+/// The places of a kernel. A thread that does not come to a barrier is asked about, too, and so are
+/// threads that end in front of one, or do not.
+fn places(run: &SymbolicRun) -> Vec<NumbersAt> {
+    let behaviour = &run.behaviour;
+    let mut all = Vec::new();
+    for access in &behaviour.accesses {
+        let values = [access.offset, access.interval].into_iter();
+        let values = values.chain(access.copy).chain(access.complete);
+        let values = values.chain(access.waited.iter().copied());
+        all.push(NumbersAt {
+            at: access.at,
+            reached: [&access.facts[..], &[access.guard]].concat(),
+            values: values.chain(access.of_warp.iter().copied()).collect(),
+            offset: Some(access.offset),
+        });
+    }
+    for barrier in &behaviour.barriers {
+        all.push(NumbersAt {
+            at: barrier.at,
+            reached: barrier.facts.clone(),
+            values: [&barrier.within[..], &[barrier.guard]].concat(),
+            offset: None,
+        });
+    }
+    for begin in &behaviour.begins {
+        all.push(NumbersAt {
+            at: begin.at,
+            reached: [&begin.facts[..], &[begin.guard]].concat(),
+            values: begin.operands.clone(),
+            offset: None,
+        });
+    }
+    for exit in &behaviour.exits {
+        all.push(NumbersAt {
+            at: exit.at,
+            reached: exit.facts.clone(),
+            values: [&exit.intervals[..], &[exit.guard]].concat(),
+            offset: None,
+        });
+    }
+    all
+}
+
+/// Asks about the numbers of a kernel.
+struct LeavingNumbers<'a> {
+    terms: &'a mut Terms,
+    dialect: Dialect,
+    end: Instant,
+    /// What holds of the launch and of each thread.
+    launch: Vec<Term>,
+    /// Whether a number is seen to stay in its type wherever it is computed.
+    staying: FxHashMap<Term, bool>,
+    known: FxHashSet<Vec<Term>>,
+    found: Overflow,
+}
+
+impl LeavingNumbers<'_> {
+    /// Looks at the numbers of one place.
+    fn look_at(&mut self, place: NumbersAt) {
+        let reached = [&self.launch[..], &place.reached].concat();
+        let trusted = trusted(self.terms, &reached, &place.values);
+        let mut open: Vec<Term> = trusted.into_iter().collect();
+        open.retain(|t| !self.stays(*t));
+        if open.is_empty() || !self.known.insert([&reached[..], &open].concat()) {
+            return;
+        }
+        let said = self.leave(&reached, &open);
+        if said == Said::No {
+            return;
+        }
+        if let (Some(offset), Said::Yes(_)) = (place.offset, &said)
+            && self.is_undefined(offset, &reached)
+        {
+            self.found.undefined = Some(place.at);
+            return;
+        }
+        self.found.open.insert(place.at);
+        open.retain(|t| wraps_around(self.terms, self.dialect, *t));
+        for t in open {
+            let has_known_place = !self.is_open(&reached, t);
+            self.found.wraps |= match has_known_place {
+                true => !self.stays_at(&reached, t) && self.leave(&reached, &[t]) != Said::No,
+                false => self.leaves_where_small(&reached, t),
+            };
+        }
+    }
+
+    /// Whether a number of the place of a thread stays in its type wherever it is computed.
+    fn stays(&mut self, t: Term) -> bool {
+        if is_of_inputs(self.terms, &[t]) || is_of_loops(self.terms, t) {
+            return false;
+        }
+        if let Some(known) = self.staying.get(&t) {
+            return *known;
+        }
+        let launch = self.launch.clone();
+        let stays = self.stays_at(&launch, t);
+        self.staying.insert(t, stays);
+        stays
+    }
+
+    /// Whether a number stays in its type under conditions, if all stay that it is made of.
+    fn stays_at(&mut self, reached: &[Term], t: Term) -> bool {
+        let time = self.left();
+        let text = leaving(self.terms, reached, t).filter(|_| !time.is_zero());
+        text.is_some_and(|text| ask(&text, time, SolverConstants::Nothing) == Said::No)
+    }
+
+    /// Whether a thread comes somewhere where one of some numbers leaves its type.
+    fn leave(&mut self, reached: &[Term], numbers: &[Term]) -> Said {
+        let leaving = numbers.iter().map(|t| leaves(self.terms, *t)).collect();
+        let some = self.terms.or(leaving);
+        holds(self.terms, reached, some, self.left())
+    }
+
+    /// The time for the next question.
+    fn left(&self) -> Duration {
+        self.end
+            .saturating_duration_since(Instant::now())
+            .min(QUESTION)
+    }
+
+    /// Whether it depends on more than the place of a thread whether a number leaves its type.
+    fn is_open(&mut self, reached: &[Term], t: Term) -> bool {
+        let leaving = leaves(self.terms, t);
+        is_of_inputs(self.terms, &[reached, &[leaving]].concat()) || is_of_loops(self.terms, t)
+    }
+
+    /// Whether a number may leave its type where all coordinates, inputs and iterations are small.
+    fn leaves_where_small(&mut self, reached: &[Term], t: Term) -> bool {
+        let mut least_of = FxHashMap::default();
+        let mut all = reached.to_vec();
+        let of_number = self.before(t);
+        for (symbol, id) in self.terms.symbols_in(&[reached, &[t]].concat()) {
+            if self.terms.symbol(id).origin == Origin::Operation {
+                continue;
+            }
+            // What an iteration finds of the one before means nothing in the first one.
+            let least = i64::from(of_number.contains(&symbol));
+            least_of.insert(symbol, least);
+            let (least, most) = (self.terms.int(least), self.terms.int(SMALL));
+            all.push(self.terms.cmp(CmpOp::Ge, Ty::WORD, symbol, least));
+            all.push(self.terms.cmp(CmpOp::Le, Ty::WORD, symbol, most));
+        }
+        let mut ranges = SmallRanges {
+            terms: self.terms,
+            least_of,
+            known: FxHashMap::default(),
+        };
+        !ranges.of(t).0 && self.leave(&all, &[t]) != Said::No
+    }
+
+    /// The iterations of which a term has the one before.
+    fn before(&mut self, t: Term) -> Vec<Term> {
+        let mut all = Vec::new();
+        self.terms.visit(&[t], &mut |inner| {
+            if let Node::Bin(BinOp::Add, Ty::WORD, k, by) = *self.terms.node(inner)
+                && self.terms.constant(by) == Some(-1)
+                && is_of_loops(self.terms, k)
+            {
+                all.push(k);
+            }
+        });
+        all
+    }
+
+    /// Whether an offset surely is computed with a number that leaves a signed type.
+    fn is_undefined(&mut self, offset: Term, reached: &[Term]) -> bool {
+        if self.dialect == Dialect::Ptx {
+            return false;
+        }
+        let mut computed = Vec::new();
+        always_in(self.terms, offset, &mut computed);
+        computed.into_iter().any(|t| {
+            let Node::Bin(BinOp::Add | BinOp::Sub | BinOp::Mul, ty, ..) = *self.terms.node(t)
+            else {
+                return false;
+            };
+            let is_asked = ty.signed && ty.bits == 32 && !self.is_open(reached, t);
+            is_asked && matches!(self.leave(reached, &[t]), Said::Yes(_))
+        })
+    }
+}
+
+/// Ranges of terms where symbols are small.
+struct SmallRanges<'a> {
+    terms: &'a Terms,
+    /// The least values of symbols that are small.
+    least_of: FxHashMap<Term, i64>,
+    /// Of each term: whether the result of its operation is in its type, and its range.
+    known: FxHashMap<Term, (bool, (i128, i128))>,
+}
+
+impl SmallRanges<'_> {
+    fn of(&mut self, t: Term) -> (bool, (i128, i128)) {
+        if let Some(known) = self.known.get(&t) {
+            return *known;
+        }
+        let own = self.terms.range(t);
+        let result = match *self.terms.node(t) {
+            Node::Symbol(..) => (true, self.of_symbol(t)),
+            Node::Bin(op, ty, a, b) => {
+                let ranges = [a, b].map(|x| self.of(x).1);
+                fitted(ty, exact(op, ranges), own)
+            }
+            Node::Cast(ty, a) => fitted(ty, Some(self.of(a).1), own),
+            Node::Ite(_, a, b) => {
+                let [a, b] = [a, b].map(|x| self.of(x).1);
+                (true, (a.0.min(b.0), a.1.max(b.1)))
+            }
+            _ => (true, own),
+        };
+        self.known.insert(t, result);
+        result
+    }
+
+    fn of_symbol(&self, t: Term) -> (i128, i128) {
+        let own = self.terms.range(t);
+        match self.least_of.get(&t) {
+            Some(least) => (own.0.max(i128::from(*least)), own.1.min(i128::from(SMALL))),
+            None => own,
+        }
+    }
+}
+
+/// Whether a result is in its type, and its range then; else the range that the term has.
+fn fitted(ty: Ty, exact: Option<(i128, i128)>, own: (i128, i128)) -> (bool, (i128, i128)) {
+    let of = range_of(ty);
+    match exact {
+        Some(range) if of.0 <= range.0 && range.1 <= of.1 => (true, range),
+        _ => (false, own),
+    }
 }
 
 /// Whether a number wraps around where it leaves its type.
@@ -115,35 +336,6 @@ fn holds(terms: &Terms, reached: &[Term], condition: Term, time: Duration) -> Sa
     }
     let text = words::question(terms, &[reached, &[condition]].concat());
     ask(&text, time, SolverConstants::Nothing)
-}
-
-/// Whether the index of an access surely is computed with a number that leaves a signed type.
-fn is_undefined(
-    run: &mut SymbolicRun,
-    dialect: Dialect,
-    access: &AccessAt,
-    reached: &[Term],
-    time: Duration,
-) -> bool {
-    if dialect == Dialect::Ptx {
-        return false;
-    }
-    let mut computed = Vec::new();
-    always_in(&run.terms, access.offset, &mut computed);
-    for t in computed {
-        let Node::Bin(BinOp::Add | BinOp::Sub | BinOp::Mul, ty, ..) = *run.terms.node(t) else {
-            continue;
-        };
-        if !ty.signed || ty.bits != 32 || is_of_loops(&run.terms, t) {
-            continue;
-        }
-        let left = leaves(&mut run.terms, t);
-        let is_known = !is_of_inputs(&run.terms, &[reached, &[left]].concat());
-        if is_known && matches!(holds(&run.terms, reached, left, time), Said::Yes(_)) {
-            return true;
-        }
-    }
-    false
 }
 
 /// The terms that a thread computes for a value, whichever way it goes.

@@ -285,3 +285,60 @@ a[i] = 1;";
         other => panic!("{other:?}"),
     }
 }
+
+/// What the engine says of a race in a block of four threads, and in every launch.
+fn is_free(code: &str) -> [bool; 2] {
+    [false, true].map(|any| {
+        let said = asked(&cuda(BLOCK, code), KernelProperty::Race, any);
+        matches!(said, KernelVerdict::Never { .. })
+    })
+}
+
+/// An unsigned number that wraps around in small launches, or with small arguments, is no
+/// assumption. In a block of four threads, the numbers here are apart all the same.
+#[test]
+fn numbers_that_wrap_around_in_small_launches() {
+    let of_place = "int n;
+int i = blockIdx.x * blockDim.x + threadIdx.x;
+r[(unsigned)(i + 1) * BYu >> 29] = 1;";
+    assert_eq!(
+        is_free(&of_place.replace("BY", "0x60000000")),
+        [true, false]
+    );
+    assert_eq!(
+        is_free(&of_place.replace("BYu >> 29", "8u >> 3")),
+        [true; 2]
+    );
+    let of_input = "int n;
+int t = threadIdx.x;
+if (blockIdx.x == 0) r[(unsigned)(t + n) << BY >> BY] = 1;";
+    assert_eq!(is_free(&of_input.replace("BY", "30")), [true, false]);
+    assert_eq!(is_free(&of_input.replace("BY", "2")), [true; 2]);
+    let of_loop = "int n;
+int t = threadIdx.x;
+if (blockIdx.x == 0)
+  for (int k = 0; k < n; k++) r[(unsigned)(t + 4 * k) * BYu >> 28] = t;";
+    assert_eq!(is_free(&of_loop.replace("BY", "0x40000000")), [true, false]);
+}
+
+/// The numbers on which barriers and ends of threads depend count, too.
+#[test]
+fn numbers_that_wrap_around_before_barriers() {
+    let barrier = "int n;
+if ((unsigned)(threadIdx.x + 1) * BYu != 0u) __syncthreads();
+__syncthreads();";
+    assert!(!is_uniform(&cuda(
+        BLOCK,
+        &barrier.replace("BY", "0x40000000")
+    )));
+    assert!(is_uniform(&cuda(BLOCK, &barrier.replace("BY", "4"))));
+    let end = "__shared__ int s[1024];
+int n;
+int t = threadIdx.x;
+s[t] = 7;
+if ((unsigned)(t + 1) * BYu == 0u) return;
+__syncthreads();
+if (t == 0) r[blockIdx.x] = s[3];";
+    assert_eq!(is_free(&end.replace("BY", "0x40000000")), [false; 2]);
+    assert_eq!(is_free(&end.replace("BY", "4")), [true; 2]);
+}
