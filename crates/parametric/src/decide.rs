@@ -30,7 +30,7 @@ use crate::phases::handovers;
 use crate::replay::{self, ExactLaunch, Replayed};
 use crate::solver::{Said, SolverConstants, ask};
 use crate::term::{Term, Terms};
-use crate::{assume, integers};
+use crate::{assume, integers, words};
 
 /// A question about a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,16 @@ pub enum Part {
     Leaving,
 }
 
+impl RunOptions {
+    /// For a suspicion.
+    pub(crate) fn of(apart: &Apart) -> RunOptions {
+        RunOptions {
+            wraps: apart.wraps,
+            ..RunOptions::default()
+        }
+    }
+}
+
 impl Default for KernelLimits {
     fn default() -> KernelLimits {
         KernelLimits {
@@ -146,6 +156,8 @@ pub struct Apart {
     pub free: bool,
     /// Whether an access may lie outside of its object. Both places are the same.
     pub leaves: bool,
+    /// Whether numbers that loops double wrap around.
+    pub wraps: bool,
 }
 
 /// An answer about a kernel.
@@ -232,7 +244,11 @@ pub fn unreached(
         true => Sizes::ANY,
         false => Sizes::given(kernel.form),
     };
-    let mut run = run(kernel.form, sizes.within(kernel.form.limit), true, None)?;
+    let mut run = run(
+        kernel.form,
+        sizes.within(kernel.form.limit),
+        RunOptions::default(),
+    )?;
     let accesses = run.behaviour.accesses.iter();
     let accesses = accesses.map(|a| (a.guard, a.facts.clone(), a.at));
     let barriers = run.behaviour.barriers.iter();
@@ -264,17 +280,23 @@ struct Proof<'a> {
     leaving: Option<BTreeSet<u32>>,
 }
 
-/// Runs a kernel. `trusting`: up to the first race of an execution; `without`: as in
-/// [`KernelLimits`].
+/// How a kernel is run.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RunOptions {
+    /// Up to any race of an execution, not up to the first one.
+    pub(crate) beyond_races: bool,
+    /// Numbers that loops double may wrap around.
+    pub(crate) wraps: bool,
+    /// As in [`KernelLimits`].
+    pub(crate) without: Option<Part>,
+}
+
+/// Runs a kernel.
 ///
 /// # Errors
 /// Its assumption cannot be read.
-pub(crate) fn run(
-    form: &Form,
-    sizes: Sizes,
-    trusting: bool,
-    without: Option<Part>,
-) -> Result<SymbolicRun, String> {
+pub(crate) fn run(form: &Form, sizes: Sizes, options: RunOptions) -> Result<SymbolicRun, String> {
+    let without = options.without;
     let mut terms = Terms::default();
     let mut setting = setting(form, sizes, &mut terms);
     if let Some((text, _)) = &form.assume {
@@ -285,8 +307,9 @@ pub(crate) fn run(
     }
     let regs = setting.regs.clone();
     let reads = ReadValues {
-        trusting,
+        trusting: !options.beyond_races,
         remembers: without != Some(Part::OwnMemory),
+        wraps: options.wraps,
     };
     let mut behaviour = behaviour(&form.test.program, regs, &mut terms, reads, &form.targets);
     reach_no_further(&form.test.program, &mut behaviour);
@@ -338,7 +361,12 @@ impl Proof<'_> {
         if self.kernel.form.range.remainder().is_some() && !sizes.grid.contains(&None) {
             return undecided("the last work-group is smaller than the others".into());
         }
-        let mut run = match run(self.kernel.form, sizes, trusting, self.limits.without) {
+        let options = RunOptions {
+            beyond_races: !trusting,
+            wraps: self.wraps,
+            without: self.limits.without,
+        };
+        let mut run = match run(self.kernel.form, sizes, options) {
             Ok(run) => run,
             Err(why) => return undecided(why),
         };
@@ -348,7 +376,11 @@ impl Proof<'_> {
         let exits = run.behaviour.exits.clone();
         self.leave_out(&mut run.behaviour);
         if let Err(why) = self.satisfiable(&mut run) {
-            return undecided(why);
+            // A loop may end only behind a number that wraps around.
+            return match self.wraps || run.behaviour.doublings.is_empty() {
+                true => undecided(why),
+                false => self.of_words().decide(property, sizes, trusting),
+            };
         }
         let suspected = match property {
             KernelProperty::Race => self.unlike(&mut run).and_then(|()| self.races(&mut run)),
@@ -395,6 +427,18 @@ impl Proof<'_> {
         }
     }
 
+    /// A proof over machine words.
+    fn of_words(&self) -> Proof<'_> {
+        Proof {
+            kernel: self.kernel,
+            limits: self.limits,
+            end: self.end,
+            overflow: false,
+            wraps: true,
+            leaving: None,
+        }
+    }
+
     /// Holds a proof against the numbers of a launch. `Some`: the proof does not
     /// hold, as numbers leave their types.
     fn overflows(
@@ -404,7 +448,8 @@ impl Proof<'_> {
         trusting: bool,
         run: &mut SymbolicRun,
     ) -> Option<KernelVerdict> {
-        if !self.overflow || self.wraps {
+        let doubles = !run.behaviour.doublings.is_empty();
+        if !(self.overflow || doubles) || self.wraps {
             return None;
         }
         let is_open = sizes.block.contains(&None) || sizes.grid.contains(&None);
@@ -422,17 +467,9 @@ impl Proof<'_> {
             });
         }
         if found.wraps {
-            let again = Proof {
-                kernel: self.kernel,
-                limits: self.limits,
-                end: self.end,
-                overflow: false,
-                wraps: true,
-                leaving: None,
-            };
-            return Some(again.decide(property, sizes, trusting));
+            return Some(self.of_words().decide(property, sizes, trusting));
         }
-        self.overflow = is_open || !found.open.is_empty();
+        self.overflow = (self.overflow && is_open) || !found.open.is_empty();
         let lines = found.open.iter().map(|at| self.line(*at).number);
         self.leaving = Some(lines.collect()).filter(|_| !is_open);
         None
@@ -617,15 +654,33 @@ impl Proof<'_> {
             ]
             .concat();
             all.dedup();
-            let (text, _) = integers::question(&mut run.terms, &all);
-            if ask(&text, self.limits.question, SolverConstants::Nothing) == Said::No {
+            if self.contradict(run, &all) {
                 return Err(match n {
                     0 => "no launch satisfies the assumptions".into(),
                     _ => "the facts about the loops contradict each other".into(),
                 });
             }
         }
+        for of_loop in run.behaviour.loops.clone() {
+            let setting = &run.setting;
+            let mut all = [&setting.facts[..], &setting.of_thread, &of_loop.facts].concat();
+            all.push(of_loop.guard);
+            let ends = [&all[..], &[of_loop.ended]].concat();
+            if self.contradict(run, &ends) && !self.contradict(run, &all) {
+                let line = self.line(of_loop.at).number;
+                return Err(format!("line {line}: the loop does not end"));
+            }
+        }
         Ok(())
+    }
+
+    /// Whether conditions are shown not to hold together.
+    fn contradict(&self, run: &mut SymbolicRun, conditions: &[Term]) -> bool {
+        let text = match self.wraps {
+            true => words::question(&run.terms, conditions),
+            false => integers::question(&mut run.terms, conditions).0,
+        };
+        ask(&text, self.limits.question, SolverConstants::Nothing) == Said::No
     }
 
     /// That all threads of a block give the same operands to a copy of their work-group.
@@ -733,6 +788,7 @@ impl Proof<'_> {
             together,
             free,
             leaves: false,
+            wraps: self.wraps,
         }
     }
 

@@ -165,6 +165,33 @@ pub struct Growth {
     pub by: Term,
 }
 
+/// A loop doubles a number and is taken to end before the number leaves its type.
+#[derive(Clone, Debug)]
+pub struct Doubling {
+    /// The condition under which the loop goes on behind the last iteration that it is taken to
+    /// have.
+    pub goes_on: Term,
+    /// What holds of the symbols that it speaks of.
+    pub facts: Vec<Term>,
+    /// Whether the number wraps around where it leaves its type.
+    pub wraps: bool,
+    /// The first instruction of the loop.
+    pub at: usize,
+}
+
+/// A loop, which is taken to end.
+#[derive(Clone, Debug)]
+pub struct LoopAt {
+    /// The condition under which a thread comes to it.
+    pub guard: Term,
+    /// What holds of the symbols of the guard.
+    pub facts: Vec<Term>,
+    /// That it ends.
+    pub ended: Term,
+    /// Its first instruction.
+    pub at: usize,
+}
+
 /// What a thread does.
 #[derive(Clone, Debug, Default)]
 pub struct Behaviour {
@@ -180,6 +207,10 @@ pub struct Behaviour {
     pub exits: Vec<ExitAt>,
     /// Counters of loops.
     pub growths: Vec<Growth>,
+    /// Its loops.
+    pub loops: Vec<LoopAt>,
+    /// Loops that double a number.
+    pub doublings: Vec<Doubling>,
     /// Its operations on mbarrier objects.
     pub objects: Vec<ObjectOp>,
     /// What its atomic additions read.
@@ -240,6 +271,9 @@ pub(crate) struct Exec<'a> {
     pub(crate) outer: Vec<Term>,
     /// The conditions under which these begin.
     pub(crate) heads: Vec<Term>,
+    /// The numbers that the loop at hand doubles: the last iteration before each leaves its type,
+    /// and whether it wraps around there.
+    pub(crate) doubled: Vec<(i128, bool)>,
     /// The last test of a phase of an mbarrier object.
     pub(crate) phase_test: Option<PhaseTest>,
     /// The loops: headers, and the last instructions.
@@ -256,13 +290,17 @@ pub(crate) struct Exec<'a> {
     block_barrier: Option<Expr>,
 }
 
-/// The values that a proof takes reads to see; it takes all others for any value.
+/// The values that a proof takes reads to see; it takes all others for any value. And those of
+/// numbers in loops.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadValues {
     /// Those of an execution up to its first race.
     pub trusting: bool,
     /// In memory of one thread, the last value that the thread stored.
     pub remembers: bool,
+    /// Whether numbers that loops double may wrap around. Else loops end before that, which
+    /// [`Behaviour::doublings`] have to show.
+    pub wraps: bool,
 }
 
 /// What a thread does that begins with these values in its registers.
@@ -292,6 +330,7 @@ pub fn behaviour(
         recording: true,
         outer: Vec::new(),
         heads: Vec::new(),
+        doubled: Vec::new(),
         phase_test: None,
         loops: loops(code),
         origin,

@@ -14,10 +14,10 @@
 use std::collections::BTreeMap;
 
 use program::tags::Tag;
-use program::{BinOp, CmpOp, Instr, Ty};
+use program::{BinOp, CmpOp, Dialect, Instr, Ty};
 use rustc_hash::FxHashMap;
 
-use crate::exec::{Among, Counter, Exec, Growth, State};
+use crate::exec::{Among, Counter, Doubling, Exec, Growth, LoopAt, State};
 use crate::term::{Level, Node, Origin, Symbol, Term, range_of};
 
 /// How many iterations a loop may have.
@@ -79,6 +79,14 @@ impl Exec<'_> {
         let alone = inside.len() == 1;
         let at_last = FxHashMap::from_iter([(shape.iteration, shape.last)]);
         let ended = self.ended(&shape);
+        if self.recording {
+            self.found.loops.push(LoopAt {
+                guard: shape.entry.guard,
+                facts: [&shape.entry.facts[..], &shape.entry.within].concat(),
+                ended,
+                at: self.origin[header],
+            });
+        }
         for (target, exit) in inside {
             let mut memo = FxHashMap::default();
             let mut put = |exec: &mut Self, t: Term| exec.terms.replace_in(t, &at_last, &mut memo);
@@ -194,6 +202,7 @@ impl Exec<'_> {
         if let Some(back) = &back {
             self.close(&mut shape, &back.regs);
             shape.goes_on = self.terms.replace(back.guard, &shape.closed);
+            self.note_doublings(header, &shape);
         } else {
             for (n, symbol) in &shape.changing {
                 shape.closed.insert(*symbol, shape.entry.regs[*n]);
@@ -204,6 +213,24 @@ impl Exec<'_> {
         shape.ends = self.terms.replace(ends, &shape.closed);
         shape.last = self.last(&shape);
         shape
+    }
+
+    /// Notes that a loop is taken to end before the numbers that it doubles leave their types.
+    fn note_doublings(&mut self, header: usize, shape: &Shape) {
+        for (room, wraps) in std::mem::take(&mut self.doubled) {
+            let last = self.terms.int(room as i64);
+            let by = FxHashMap::from_iter([(shape.iteration, last)]);
+            let goes_on = self.terms.replace(shape.goes_on, &by);
+            let goes_on = self.terms.and(vec![shape.entry.guard, goes_on]);
+            if self.recording && self.terms.constant(goes_on) != Some(0) {
+                self.found.doublings.push(Doubling {
+                    goes_on,
+                    facts: [&shape.entry.facts[..], &shape.entry.within].concat(),
+                    wraps,
+                    at: self.origin[header],
+                });
+            }
+        }
     }
 
     /// The iteration in which a loop ends. Threads share it if what decides on it is shared.
@@ -364,6 +391,10 @@ impl Exec<'_> {
         if let Some((op, ty, by)) = plain
             && let Some(closed) = self.recurrence(shape, op, ty, from, by)
         {
+            // A conversion cuts a number in each iteration, whatever the type of the operation.
+            if let (Some(doubled), Some(_)) = (self.doubled.last_mut(), cast) {
+                doubled.1 = true;
+            }
             return Some(cast.map_or(closed, |ty| self.terms.cast(ty, closed)));
         }
         self.cyclic(shape, symbol, from, after)
@@ -590,16 +621,17 @@ impl Exec<'_> {
             return None;
         }
         if shift == BinOp::Shl {
-            // Doubling does not leave the type: no overflow, as answers say.
+            let range = self.terms.range(from);
             let most = range_of(ty).1;
-            if least == 0 || times != 1 || self.terms.range(from).1 > most {
+            if least == 0 || times != 1 || range.1 > most || range.0 != range.1 {
                 return None;
             }
-            let room = (0..63).take_while(|n| self.terms.range(from).1 << n <= most);
-            let room = room.count() as i128 - 1;
-            self.terms.narrow(k, (0, room.max(0)));
-            self.terms.may_overflow = true;
-            self.terms.constant(from)?;
+            if !self.reads.wraps {
+                let room = (0..63).take_while(|n| least << n <= most).count() as i128 - 1;
+                self.terms.narrow(k, (0, room));
+                let wraps = !ty.signed || self.program.dialect == Dialect::Ptx;
+                self.doubled.push((room, wraps));
+            }
         }
         let amount = match times {
             1 => k,

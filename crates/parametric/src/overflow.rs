@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use program::{BinOp, CmpOp, Dialect, Ty};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::exec::Doubling;
 use crate::integers::{leaving, trusted};
 use crate::pairs::SymbolicRun;
 use crate::solver::{Said, SolverConstants, ask};
@@ -80,8 +81,11 @@ pub(crate) fn overflow(run: &mut SymbolicRun, dialect: Dialect, time: Duration) 
     for place in places {
         numbers.look_at(place);
         if numbers.found.undefined.is_some() {
-            break;
+            return numbers.found;
         }
+    }
+    for doubling in &run.behaviour.doublings {
+        numbers.look_at_doubling(doubling);
     }
     numbers.found
 }
@@ -173,6 +177,20 @@ impl LeavingNumbers<'_> {
         }
     }
 
+    /// Looks at a number that a loop doubles.
+    fn look_at_doubling(&mut self, doubling: &Doubling) {
+        let reached = [&self.launch[..], &doubling.facts].concat();
+        let goes_on = doubling.goes_on;
+        if holds(self.terms, &reached, goes_on, self.left()) == Said::No {
+            return;
+        }
+        self.found.open.insert(doubling.at);
+        let (small, _) = self.small(&[&reached[..], &[goes_on]].concat(), &[]);
+        let small = [reached, small].concat();
+        self.found.wraps |=
+            doubling.wraps && holds(self.terms, &small, goes_on, self.left()) != Said::No;
+    }
+
     /// Whether a number of the place of a thread stays in its type wherever it is computed.
     fn stays(&mut self, t: Term) -> bool {
         if is_of_inputs(self.terms, &[t]) || is_of_loops(self.terms, t) {
@@ -216,26 +234,33 @@ impl LeavingNumbers<'_> {
 
     /// Whether a number may leave its type where all coordinates, inputs and iterations are small.
     fn leaves_where_small(&mut self, reached: &[Term], t: Term) -> bool {
-        let mut least_of = FxHashMap::default();
-        let mut all = reached.to_vec();
-        let of_number = self.before(t);
-        for (symbol, id) in self.terms.symbols_in(&[reached, &[t]].concat()) {
-            if self.terms.symbol(id).origin == Origin::Operation {
-                continue;
-            }
-            // What an iteration finds of the one before means nothing in the first one.
-            let least = i64::from(of_number.contains(&symbol));
-            least_of.insert(symbol, least);
-            let (least, most) = (self.terms.int(least), self.terms.int(SMALL));
-            all.push(self.terms.cmp(CmpOp::Ge, Ty::WORD, symbol, least));
-            all.push(self.terms.cmp(CmpOp::Le, Ty::WORD, symbol, most));
-        }
+        // What an iteration finds of the one before means nothing in the first one.
+        let before = self.before(t);
+        let (small, least_of) = self.small(&[reached, &[t]].concat(), &before);
+        let all = [reached, &small].concat();
         let mut ranges = SmallRanges {
             terms: self.terms,
             least_of,
             known: FxHashMap::default(),
         };
         !ranges.of(t).0 && self.leave(&all, &[t]) != Said::No
+    }
+
+    /// The conditions that all symbols of some terms are small, and their least values. Some
+    /// symbols are not 0.
+    fn small(&mut self, of: &[Term], not_zero: &[Term]) -> (Vec<Term>, FxHashMap<Term, i64>) {
+        let (mut all, mut least_of) = (Vec::new(), FxHashMap::default());
+        for (symbol, id) in self.terms.symbols_in(of) {
+            if self.terms.symbol(id).origin == Origin::Operation {
+                continue;
+            }
+            let least = i64::from(not_zero.contains(&symbol));
+            least_of.insert(symbol, least);
+            let (least, most) = (self.terms.int(least), self.terms.int(SMALL));
+            all.push(self.terms.cmp(CmpOp::Ge, Ty::WORD, symbol, least));
+            all.push(self.terms.cmp(CmpOp::Le, Ty::WORD, symbol, most));
+        }
+        (all, least_of)
     }
 
     /// The iterations of which a term has the one before.

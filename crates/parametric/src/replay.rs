@@ -21,7 +21,7 @@ use why::Session;
 
 use crate::asking::{asked, asked_of_words};
 use crate::bounds::outside;
-use crate::decide::{Apart, KernelInput, KernelProperty, run};
+use crate::decide::{Apart, KernelInput, KernelProperty, RunOptions, run};
 use crate::launch::Sizes;
 use crate::pairs::{PairQuestion, SymbolicRun, Together, divergence, race};
 use crate::solver::Said;
@@ -160,7 +160,7 @@ pub(crate) fn replay(
         if Instant::now() > end {
             return Replayed::Unknown("time ran out before all small launches were tried".into());
         }
-        let Ok(mut run) = run(kernel.form, sizes, true, None) else {
+        let Ok(mut run) = run(kernel.form, sizes, RunOptions::of(apart)) else {
             continue;
         };
         let meeting = SMALL
@@ -224,7 +224,7 @@ fn two_threads(
     if property != KernelProperty::Race || is_open || is_one {
         return None;
     }
-    let mut run = run(kernel.form, sizes, true, None).ok()?;
+    let mut run = run(kernel.form, sizes, RunOptions::of(apart)).ok()?;
     // Indices that wrap around meet where the threads are far from each other.
     for most in [3, 70, 1024, FAR] {
         let meeting = meeting(kernel, &mut run, property, apart, Some(most), None);
@@ -305,7 +305,7 @@ pub(crate) fn outside_of(
     time: Duration,
 ) -> Option<ExactLaunch> {
     let property = KernelProperty::Bounds;
-    let mut run = run(kernel.form, sizes, true, None).ok()?;
+    let mut run = run(kernel.form, sizes, RunOptions::of(apart)).ok()?;
     let meeting = meeting(kernel, &mut run, property, apart, None, None)?;
     let way = ReplayThreads::One;
     let found = exact(kernel, property, sizes, &meeting, way, time).ok()?;

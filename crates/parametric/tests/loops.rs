@@ -117,3 +117,33 @@ fn contradictions_prove_nothing() {
         other => panic!("{other:?}"),
     }
 }
+
+/// A loop that goes on until a number has wrapped around does not end before.
+#[test]
+fn a_number_doubles_until_nothing_is_left() {
+    let code = "if (n > 2)
+  for (TYPE d = FROM; d != 0; d *= 2) r[AT] = 1;";
+    for (ty, from) in [("unsigned", "0x40000000"), ("unsigned char", "64")] {
+        let code = code.replace("TYPE", ty).replace("FROM", from);
+        let code = |at: &str| cuda(&code.replace("AT", at));
+        races(&code("t & 8"), true);
+        let free = asked(&code("i"), KernelProperty::Race, false);
+        assert!(matches!(free, KernelVerdict::Never { .. }), "{free:?}");
+    }
+}
+
+/// Nothing is proved of a loop that never ends, if a thread may come to it.
+#[test]
+fn a_loop_without_an_end_proves_nothing() {
+    let code = "if (n > 2)
+  for (unsigned d = 0x40000000; d != LAST; d *= 2) r[i] = 1;";
+    for (last, ends) in [("3", false), ("0", true)] {
+        let text = cuda(&code.replace("LAST", last));
+        let is_proved = [true, false].map(|any| {
+            let said = asked(&text, KernelProperty::Race, any);
+            matches!(said, KernelVerdict::Never { .. })
+        });
+        assert_eq!(is_proved[1], ends, "{text}");
+        assert!(ends || !is_proved[0], "{text}");
+    }
+}
