@@ -105,7 +105,7 @@ pub(crate) fn remedy(
             Remedy::Changes(changes)
         }
         (Ok(None), Some(reason)) | (Err(GivenUp(reason)), _) => Remedy::Undecided(reason),
-        (Ok(None), None) => Remedy::None(no_remedy(&written.program, judge.left_open.get())),
+        (Ok(None), None) => Remedy::None(no_remedy(written, judge.left_open.get())),
     };
     Some(Repair {
         remedy,
@@ -116,13 +116,17 @@ pub(crate) fn remedy(
 }
 
 /// The reason why no change removes the races.
-fn no_remedy(program: &Program, left_open: bool) -> String {
-    let has_orders = program
+fn no_remedy(written: &LitmusTest, left_open: bool) -> String {
+    let has_orders = written
+        .program
         .instrs()
         .any(|(_, _, i)| strength::order(&i.op).is_some());
     if left_open {
         "nothing orders their commands, and atomic operations of several kernel instances on one \
         buffer are implementation-defined"
+    } else if written.file.text.contains("${") {
+        "no change of the text that all tests of the file share removes them, and the search does \
+        not change the values of a test"
     } else if has_orders {
         "they race even with every order and every scope as strong as can be written there"
     } else {
