@@ -323,7 +323,7 @@ pub fn is_deaf_to(model: &Model, tag: Tag) -> bool {
     has_tags(model) && !tags_of(model).any(|of| of == tag)
 }
 
-/// The base names of models.
+/// The base names of models: a table with a row for each name.
 pub fn signature() -> Signature {
     of(&ROWS[..ROWS.len() - endless::ROWS.len() - CHECKER.len()])
 }

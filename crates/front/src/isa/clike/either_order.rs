@@ -17,8 +17,8 @@ use super::types::Value;
 use program::{Expr, Op, RegId, Ty};
 
 impl Lowering<'_, '_> {
-    /// Evaluates two operands in either order. `None`: the order makes no difference, or the language
-    /// admits more than two orders.
+    /// Evaluates two operands in either order. `None`: the order makes no difference, or the
+    /// language admits more than two orders.
     pub(super) fn in_either_order(&mut self, a: &Tree, b: &Tree) -> Option<(Value, Value)> {
         let (of_a, of_b) = (self.effects(a), self.effects(b));
         let open = self.env.strict && of_a.acts_beside(&of_b);
