@@ -33,7 +33,7 @@ const opened = async (options) => {
   return { context, page, troubles };
 };
 const status = (page) => page.locator("#status");
-const decided = (page) => page.waitForFunction(() => /\(\d+ ms\)$/.test(document.getElementById("status").textContent));
+const decided = (page) => page.waitForFunction(() => /\(\d+ ms; with reasons \d+ ms\)$/.test(document.getElementById("status").textContent));
 
 // Three widths, both themes.
 for (const [name, width, height] of [["phone", 390, 844], ["tablet", 820, 1180], ["desktop", 1440, 900]]) {

@@ -188,12 +188,19 @@
     if (reply.columns.length) parts.push(element("div", { class: "columns" }, ...reply.columns.map(column)));
     answers.replaceChildren(...parts);
   };
-  const summary = (reply, ms) => {
+  const verdicts = (reply) => {
     const all = reply.columns.flatMap(({ model, answers }) =>
       answers.map(({ line }) => `${model}: ${line.verdict}`));
     const errors = reply.errors.filter((found) => found.severity === "error").length;
     if (errors) all.unshift(`${errors} error${errors === 1 ? "" : "s"}`);
-    return `${all.join(", ")} (${Math.max(1, Math.round(ms))} ms)`;
+    return all.join(", ");
+  };
+  const time = (ms) => `${Math.max(1, Math.round(ms))} ms`;
+  const failure = (result) => {
+    if (result.late) return [`Undecided after ${LIMIT / 1000} s: make the program smaller, or ask the program on your machine.`, "unsure"];
+    if (result.deep) return ["Undecided: the program nests too deeply for a browser.", "unsure"];
+    if (result.failed) return [`A defect of Fencepost, please report it: ${result.failed}`, "bad"];
+    return ["Stopped.", "unsure"];
   };
 
   let asked = 0;
@@ -204,17 +211,29 @@
     by("stop").disabled = false;
     const limit = setTimeout(() => end({ late: true }), LIMIT);
     try {
-      const result = await ask(request());
+      // The verdicts first: the search for repairs takes longer.
+      const question = request();
+      const decided = await ask({ ...question, brief: true });
       if (mine !== asked) return;
-      if (result.reply) {
-        show(result.reply);
-        say(summary(result.reply, result.ms), result.reply.columns.length ? "" : "bad");
-      } else {
+      if (!decided.reply) {
         answers.replaceChildren();
-        if (result.late) say(`Undecided after ${LIMIT / 1000} s: make the program smaller, or ask the program on your machine.`, "unsure");
-        else if (result.deep) say("Undecided: the program nests too deeply for a browser.", "unsure");
-        else if (result.failed) say(`A defect of Fencepost, please report it: ${result.failed}`, "bad");
-        else say("Stopped.", "unsure");
+        say(...failure(decided));
+        return;
+      }
+      show(decided.reply);
+      const found = `${verdicts(decided.reply)} (${time(decided.ms)}`;
+      if (!decided.reply.columns.length) {
+        say(`${found})`, "bad");
+        return;
+      }
+      say(`${found}; the reasons follow …)`);
+      const explained = await ask(question);
+      if (mine !== asked) return;
+      if (explained.reply) {
+        show(explained.reply);
+        say(`${found}; with reasons ${time(explained.ms)})`);
+      } else {
+        say(`${found}); the reasons: ${failure(explained)[0]}`, "unsure");
       }
     } catch (problem) {
       worker = undefined;

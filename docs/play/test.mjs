@@ -19,6 +19,11 @@ const send = (bytes) => {
   return JSON.parse(new TextDecoder().decode(output));
 };
 const ask = (request) => send(new TextEncoder().encode(JSON.stringify(request)));
+const timed = (request) => {
+  const begun = performance.now();
+  const reply = ask(request);
+  return [reply, Math.round(performance.now() - begun).toString().padStart(6)];
+};
 const verdicts = (reply) => reply.columns.flatMap(({ answers }) => answers.map(({ line }) => line.verdict));
 
 const about = ask({ call: "about" });
@@ -31,11 +36,16 @@ const expected = {
 };
 for (const { topic, title, file, text } of about.examples) {
   const request = { call: "check", file, text, outcomes: true };
-  const begun = performance.now();
-  const reply = ask(request);
-  const ms = performance.now() - begun;
+  const [brief, first] = timed({ ...request, brief: true });
+  const [reply, whole] = timed(request);
   const all = verdicts(reply);
-  console.log(`${Math.round(ms).toString().padStart(6)} ms  ${topic}: ${title}: ${all.join(", ")}`);
+  console.log(`${first} ms, with reasons ${whole} ms  ${topic}: ${title}: ${all.join(", ")}`);
+  // The verdicts that come first are those of the whole answer, and carry nothing that takes time.
+  assert.deepEqual(verdicts(brief), all, file);
+  for (const { answers, outcomes } of brief.columns) {
+    assert.equal(outcomes, undefined, file);
+    assert.ok(answers.every(({ pictures }) => pictures.length === 0), file);
+  }
   const errors = reply.errors.filter(({ severity }) => severity === "error");
   assert.deepEqual(errors, [], file);
   assert.ok(all.length > 0 && !all.includes("undecided"), file);

@@ -323,14 +323,17 @@ fn undecided(reason: Reason) -> Answer {
     Answer::new(Verdict::Undecided(reason), Engine::Sat.name())
 }
 
-/// A session that explains.
 fn open<'s>(judged: &'s Judged<'_>) -> Session<'s> {
     let session = Session::new(&judged.test, &judged.model, ENGINE, LIMITS, &[]);
-    let session = match judged.mapping {
+    match judged.mapping {
         Some(mapping) => session.via(judged.source, mapping),
         None => session,
-    };
-    session
+    }
+}
+
+/// A session that explains.
+fn explaining<'s>(judged: &'s Judged<'_>) -> Session<'s> {
+    open(judged)
         .detailed()
         .with_all_races()
         .explaining()
@@ -338,7 +341,10 @@ fn open<'s>(judged: &'s Judged<'_>) -> Session<'s> {
 }
 
 fn decide(request: &CheckRequest, judged: &Judged<'_>) -> Decided {
-    let mut session = open(judged);
+    let mut session = match request.brief {
+        true => open(judged),
+        false => explaining(judged),
+    };
     let lines = judged
         .questions
         .iter()
@@ -347,7 +353,7 @@ fn decide(request: &CheckRequest, judged: &Judged<'_>) -> Decided {
                 request,
                 judged,
                 question,
-                answer(judged, &mut session, question),
+                answer(request, judged, &mut session, question),
             )
         })
         .collect();
@@ -355,19 +361,18 @@ fn decide(request: &CheckRequest, judged: &Judged<'_>) -> Decided {
         .questions
         .iter()
         .all(|question| question.ask.property() == Property::Reachability);
-    let lists = request.outcomes && about_outcomes && judged.refused.is_none();
-    let outcomes = lists.then(|| {
-        let plain = Session::new(&judged.test, &judged.model, ENGINE, LIMITS, &[]);
-        let mut plain = match judged.mapping {
-            Some(mapping) => plain.via(judged.source, mapping),
-            None => plain,
-        };
-        plain.outcomes()
-    });
+    let wanted = request.outcomes && !request.brief;
+    let lists = wanted && about_outcomes && judged.refused.is_none();
+    let outcomes = lists.then(|| open(judged).outcomes());
     Decided { lines, outcomes }
 }
 
-fn answer(judged: &Judged<'_>, session: &mut Session<'_>, question: &PlayQuestion) -> Answer {
+fn answer(
+    request: &CheckRequest,
+    judged: &Judged<'_>,
+    session: &mut Session<'_>,
+    question: &PlayQuestion,
+) -> Answer {
     if let Some(reason) = &judged.refused {
         return undecided(reason.clone());
     }
@@ -397,6 +402,7 @@ fn answer(judged: &Judged<'_>, session: &mut Session<'_>, question: &PlayQuestio
         }
     }
     if let (Ask::Race | Ask::Undefined, Some(fault)) = (&question.ask, &mut answer.fault)
+        && !request.brief
         && fault.race
         && fault.remedy.is_none()
     {
@@ -479,11 +485,10 @@ fn column(request: &CheckRequest, judged: &Judged<'_>, decided: &Decided) -> Mod
         .map(|(number, line)| PlayAnswer {
             line: json(|out| Json::lines().line(out, line)),
             text: text(line),
-            pictures: subject::subjects(line)
-                .iter()
-                .enumerate()
-                .map(|(i, subject)| picture(subject, &format!("{}-{number}-{i}", judged.name)))
-                .collect(),
+            pictures: match request.brief {
+                true => Vec::new(),
+                false => pictures(line, &format!("{}-{number}", judged.name)),
+            },
         })
         .collect();
     let outcomes = decided.outcomes.as_ref().map(|outcomes| {
@@ -503,6 +508,15 @@ fn column(request: &CheckRequest, judged: &Judged<'_>, decided: &Decided) -> Mod
         answers,
         outcomes,
     }
+}
+
+/// The executions of an answer; `id` is unique in the page.
+fn pictures(line: &AnswerLine, id: &str) -> Vec<Picture> {
+    subject::subjects(line)
+        .iter()
+        .enumerate()
+        .map(|(number, subject)| picture(subject, &format!("{id}-{number}")))
+        .collect()
 }
 
 /// The picture of an execution; `id` is unique in the page.

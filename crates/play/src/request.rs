@@ -32,6 +32,8 @@ pub(crate) struct CheckRequest {
     pub(crate) outcome: String,
     /// Whether every outcome is listed.
     pub(crate) outcomes: bool,
+    /// Whether verdicts suffice: no repairs, pictures, outcomes or differences.
+    pub(crate) brief: bool,
 }
 
 /// The answers to a [`CheckRequest`].
