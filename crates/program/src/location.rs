@@ -74,6 +74,12 @@ impl Space {
         matches!(self, Space::Constant | Space::Param)
     }
 
+    /// Whether its addresses fit 32 bits: a window of the generic space that small (PTX ISA,
+    /// *Generic Addressing*). Compilers take the addresses of shared memory and of parameters so.
+    pub fn is_narrow(self) -> bool {
+        matches!(self, Space::Shared | Space::Param)
+    }
+
     /// Whether each thread has a copy.
     pub fn is_local(self) -> bool {
         matches!(self, Space::Local | Space::Register)

@@ -268,7 +268,7 @@ fn requests(unit: &PtxCode, asking: &[ConstantRequest], regs: &[Register]) -> Ve
 /// Whether the addresses of a location fit 32 bits.
 fn is_narrow(env: &PtxEnv, symbols: &Symbols, loc: LocId) -> bool {
     let object = symbols.object(loc).0;
-    symbols.object(loc).1.space == Space::Shared
+    symbols.object(loc).1.space.is_narrow()
         || env.regs.iter().any(|r| match r.init {
             Init::Address { loc: other, .. } => {
                 is_half(&r.name) && symbols.object(other).0 == object

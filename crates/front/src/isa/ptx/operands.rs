@@ -219,9 +219,8 @@ impl Emit<'_, '_> {
             NameMeaning::Special(value) => Some(PtxArg::Expr(value)),
             NameMeaning::UnknownSpecial => self.unknown_special(n),
             NameMeaning::Location(id) => {
-                // Shared memory is a window of 32 bits (PTX ISA, Generic Addressing).
-                let window = self.symbols.object(id).1.space == Space::Shared;
-                if ty.bits != 64 && !(window && ty.bits == 32) {
+                let narrow = self.symbols.object(id).1.space.is_narrow();
+                if ty.bits != 64 && !(narrow && ty.bits == 32) {
                     let message = format!("the address of `{name}` needs 64 bits, not {}", ty.bits);
                     self.error("type-mismatch", n.name.clone(), message, |d| {
                         d.label("an address")

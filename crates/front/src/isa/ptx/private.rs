@@ -389,7 +389,7 @@ impl<'a> LocalMemoryFlow<'a> {
                 AbstractValue::Of(_) => None,
             },
             &|loc| match self.program.location(loc).kind {
-                LocationKind::Object { space, .. } => space == Space::Shared,
+                LocationKind::Object { space, .. } => space.is_narrow(),
                 LocationKind::Alias { .. } => false,
             },
         ) {

@@ -434,6 +434,14 @@ fn parameters_with_addresses_are_in_memory() {
         loads("mov.b64 %rd1, param\ncvta.param.u64 %rd2, %rd1\nld.u32 %r1, [%rd2+4]").len(),
         1
     );
+    // Triton takes the address in 32 bits.
+    assert_eq!(
+        loads(
+            "mov.b32 %r9, param\ncvt.u64.u32 %rd1, %r9\ncvta.param.u64 %rd2, %rd1\n\
+             ld.u32 %r1, [%rd2+4]"
+        ),
+        loads("mov.b64 %rd1, param\ncvta.param.u64 %rd2, %rd1\nld.u32 %r1, [%rd2+4]")
+    );
     assert_eq!(
         loads("{\n.param .b32 p;\nst.param.b32 [p], 3;\nld.param.b32 %r1, [p];\n}"),
         [""; 0]
