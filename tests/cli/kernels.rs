@@ -1278,7 +1278,7 @@ fn initial_values_are_bytes_of_the_elements_that_are_accessed() {
 
 /// Instructions, each with the lowest version of PTX and target that have it, and the previous
 /// ones.
-const NEWER: [(&str, &str, u32, &str, u32); 43] = [
+const NEWER: [(&str, &str, u32, &str, u32); 42] = [
     ("activemask.b32 r;", "6.2", 70, "6.1", 0),
     ("nanosleep.u32 1;", "6.2", 70, "6.1", 0),
     ("redux.sync.add.s32 r, r, -1;", "7.0", 80, "6.5", 75),
@@ -1354,7 +1354,6 @@ const NEWER: [(&str, &str, u32, &str, u32); 43] = [
         "8.0",
         80,
     ),
-    ("wgmma.fence.sync.aligned;", "8.0", 90, "7.8", 80),
     ("griddepcontrol.wait;", "7.8", 90, "7.7", 80),
     ("fence.acquire.gpu;", "8.6", 90, "8.5", 80),
     ("fence.release.gpu;", "8.6", 90, "8.5", 80),
@@ -1432,36 +1431,106 @@ const NEWER: [(&str, &str, u32, &str, u32); 43] = [
     ("mov.u32 r, %clusterid.x;", "7.8", 90, "7.7", 80),
 ];
 
+/// Instructions that only some targets have: code, targets that have it, targets that lack it; of
+/// version 9.0. As ptxas 13.5 takes and refuses them.
+const OF_SOME_TARGETS: &[(&str, &[&str], &[&str])] = &[
+    (
+        "wgmma.fence.sync.aligned;",
+        &["90a"],
+        &["80", "90", "100", "100a", "100f", "120a"],
+    ),
+    (
+        "wgmma.wait_group.sync.aligned 0;",
+        &["90a"],
+        &["90", "100a"],
+    ),
+    (
+        "setmaxnreg.inc.sync.aligned.u32 200;",
+        &["90a", "100a", "100f", "103f", "110a", "120f", "121a"],
+        &["90", "100", "103", "120"],
+    ),
+    (
+        "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [s], rd;",
+        &["90a", "100f", "120a"],
+        &["90", "100"],
+    ),
+    (
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::1 \
+         [s], [rd, {r, r}], [s];",
+        &["100a", "100f", "103a", "110f"],
+        &["90a", "100", "120a"],
+    ),
+    (
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes \
+         [s], [rd, {r, r}], [s];",
+        &["90", "90a", "100", "120"],
+        &["80"],
+    ),
+    (
+        "redux.sync.min.f32 f, f, 0xffffffff;",
+        &["100a", "103f"],
+        &["100", "110a", "120a"],
+    ),
+    (
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes\
+         .multicast::cluster::all.b128 [s], [s+16];",
+        &["100a", "110f", "120a"],
+        &["90a", "100", "120"],
+    ),
+    (
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 \
+         [s], [s+16];",
+        &["100", "120"],
+        &["90a"],
+    ),
+];
+
 #[test]
 fn instructions_newer_than_their_module_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
-    let listed = |code: &str, version: &str, target: u32| {
+    let listed = |code: &str, version: &str, target: &str| {
         let module = format!(
             ".version {version}\n.target sm_{target}\n.address_size 64\n.visible .entry k()\n{{\n.reg .b32 r;\n.reg .b64 rd;\n\
-             .reg .pred p;\n.shared .align 16 .b64 s[8];\n{code}\nret;\n}}\n"
+             .reg .pred p;\n.reg .f32 f;\n.shared .align 128 .b64 s[32];\n{code}\nret;\n}}\n"
         );
         fs::write(folder.path().join("k.ptx"), module).expect("writable");
         fencepost(folder.path(), &["import", "k.ptx"]).out
     };
     for (code, version, target, older, lower) in NEWER {
-        let said = listed(code, version, target);
+        let said = listed(code, version, &target.to_string());
         assert!(!said.contains("needs"), "{code}: {said}");
-        let said = listed(code, older, target);
+        let said = listed(code, older, &target.to_string());
         assert!(
-            said.contains("refused: line 10: ")
+            said.contains("refused: line 11: ")
                 && said.contains(&format!("needs `.version {version}`")),
             "{code}: {said}"
         );
         if lower != 0 {
-            let said = listed(code, version, lower);
+            let said = listed(code, version, &lower.to_string());
             assert!(
                 said.contains(&format!("needs `.target sm_{target}`")),
                 "{code}: {said}"
             );
         }
     }
+    for (code, with, without) in OF_SOME_TARGETS {
+        for target in *with {
+            let said = listed(code, "9.0", target);
+            assert!(!said.contains("needs"), "{code}, sm_{target}: {said}");
+        }
+        for target in *without {
+            let said = listed(code, "9.0", target);
+            let module = format!("and the module is for `sm_{target}`");
+            assert!(
+                said.contains("refused: line 11: ") && said.contains(&module),
+                "{code}, sm_{target}: {said}"
+            );
+        }
+    }
+    let said = listed("wgmma.fence.sync.aligned;", "7.8", "90a");
+    assert!(said.contains("needs `.version 8.0`, and"), "{said}");
     // The import reports an error at its place.
-    let said = listed("cp.async.wait_all;", "6.5", 75);
+    let said = listed("cp.async.wait_all;", "6.5", "75");
     assert!(
         said.contains("needs `.target sm_80`, and the module is for `sm_75`; `.version 7.0`"),
         "{said}"
@@ -1473,7 +1542,7 @@ fn instructions_newer_than_their_module_are_refused() {
     assert!(
         said.code == Some(2)
             && said.err.contains("newer-instruction")
-            && said.err.contains("k.ptx:10:1"),
+            && said.err.contains("k.ptx:11:1"),
         "{}",
         said.err
     );

@@ -30,7 +30,7 @@ use super::copies::{
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier;
 use super::memory::{addresses, is_ordinary};
-use super::needs::Need;
+use super::needs::{Need, WARPGROUP};
 use super::operands::plus;
 use super::table::{B128, DATA, InstrRow, OperandRole, QualGroup, QualKind, SCOPES, TYPES};
 use diag::Sink;
@@ -97,7 +97,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Dst, OperandRole::Addr, OperandRole::Loose],
         multiply,
     )
-    .needs(&[Need::always((8, 0), 90)])
+    .needs(&[WARPGROUP])
     .keyed(&["mma_async"]),
     InstrRow::new(
         "wgmma",
@@ -110,7 +110,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             e.fence_fragments();
         },
     )
-    .needs(&[Need::always((8, 0), 90)])
+    .needs(&[WARPGROUP])
     .keyed(&["fence"]),
     InstrRow::new(
         "wgmma",
@@ -123,7 +123,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             e.commit_fragments();
         },
     )
-    .needs(&[Need::always((8, 0), 90)])
+    .needs(&[WARPGROUP])
     .keyed(&["commit_group"]),
     InstrRow::new(
         "wgmma",
@@ -138,7 +138,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             }
         },
     )
-    .needs(&[Need::always((8, 0), 90)])
+    .needs(&[WARPGROUP])
     .keyed(&["wait_group"]),
 ];
 

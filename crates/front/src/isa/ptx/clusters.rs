@@ -24,7 +24,7 @@ use super::copies::{
 };
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier::{self, misused_unless};
-use super::needs::Need;
+use super::needs::{Need, SINCE_100, TargetFeatures};
 use super::operands::plus;
 use super::table::{B128, InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{BinOp, Expr, Op, Space, Tag, Ty};
@@ -49,6 +49,10 @@ const BYTE: Ty = Ty {
 };
 
 const NEEDS: &[Need] = &[Need::always((8, 6), 100)];
+const REQUEST_NEEDS: &[Need] = &[
+    Need::always((8, 6), 100),
+    Need::of(&[ALL], (8, 6), 100).only(TargetFeatures::Family, SINCE_100),
+];
 
 pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
@@ -62,7 +66,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Addr, OperandRole::Addr],
         request,
     )
-    .needs(NEEDS)
+    .needs(REQUEST_NEEDS)
     .keyed(&["try_cancel", "async"]),
     InstrRow::new(
         "clusterlaunchcontrol",

@@ -10,7 +10,7 @@
 //! - `goto` and the compare-and-branch forms are those of the published suites.
 
 use super::lower::{Emit, PtxArg, PtxInstr};
-use super::needs::Need;
+use super::needs::{Need, SINCE_90, TargetFeatures};
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, TYPES};
 use program::{Access, CmpOp, Expr, Op, Tag, Tags, Ty};
 
@@ -156,7 +156,7 @@ pub(super) const ROWS: &[InstrRow] = &[
         &[OperandRole::Loose],
         |_, _| {},
     )
-    .needs(&[Need::always((8, 0), 90)]),
+    .needs(&[Need::always((8, 0), 90).only(TargetFeatures::Family, SINCE_90)]),
 ];
 
 fn condition(c: &PtxInstr) -> Expr {

@@ -21,7 +21,7 @@
 
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier::misused_unless;
-use super::needs::Need;
+use super::needs::{FAMILY_OF_100, Need, TargetFeatures};
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, ResultTy};
 use program::{
     ATTENDED, Attendance, BinOp, CmpOp, Expr, FloatOp, Format, GroupSeat, Op, RegId, Scope, Ty,
@@ -295,7 +295,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             put(e, c, 0, value);
         },
     )
-    .needs(&[Need::always((8, 6), 100)])
+    .needs(&[Need::always((8, 6), 100).only(TargetFeatures::Family, FAMILY_OF_100)])
     .keyed(&["sync"])
     .one_of(&["f32"]),
     InstrRow::new(

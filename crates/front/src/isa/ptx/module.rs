@@ -15,7 +15,7 @@ use std::ops::Range;
 use super::constant::constant;
 use super::expand::has_meaning_of_its_own;
 use super::lex::{PtxToken, lex};
-use super::needs::ModuleTarget;
+use super::needs::{ModuleTarget, TargetFeatures};
 use super::origin;
 use super::table::bits_named;
 use diag::{Cursor, ErrorReported, Sink, Span};
@@ -325,14 +325,20 @@ impl ModuleReader<'_> {
             ".target" => {
                 self.next();
                 let name = self.word().to_owned();
-                let number = name
-                    .strip_prefix("sm_")
-                    .map(|n| n.trim_end_matches(['a', 'f']).parse::<u32>());
-                match number {
-                    Some(Ok(target)) if target >= 70 => {
+                let digits = name.strip_prefix("sm_").unwrap_or_default();
+                let (digits, features) = match digits.chars().last() {
+                    Some('a') => (&digits[..digits.len() - 1], TargetFeatures::Architecture),
+                    Some('f') => (&digits[..digits.len() - 1], TargetFeatures::Family),
+                    _ => (digits, TargetFeatures::Common),
+                };
+                match digits.parse() {
+                    Ok(target) if target >= 70 => {
                         self.module.target = name;
-                        self.module.made =
-                            self.version.map(|version| ModuleTarget { version, target });
+                        self.module.made = self.version.map(|version| ModuleTarget {
+                            version,
+                            target,
+                            features,
+                        });
                     }
                     _ => {
                         let message =

@@ -10,13 +10,26 @@
 //! # Sources
 //! - PTX ISA 9.4, *PTX ISA Notes* and *Target ISA Notes* of each instruction. Each requirement was
 //!   tested with ptxas 13.5: it accepts the instruction with that version and target, and refuses
-//!   it with the previous one.
+//!   it with the previous one. The same for `a` and `f` behind a target; ptxas 13.5 no longer knows
+//!   `sm_101`, an older name of `sm_110`.
 
 #[cfg(test)]
 use super::table::InstrRow;
 use super::table::Matched;
 use super::{CodeItem, PtxCode};
 use diag::Sink;
+
+/// The requirement of the matrix instructions of warpgroups.
+pub(super) const WARPGROUP: Need =
+    Need::always((8, 0), 90).only(TargetFeatures::Architecture, &[90]);
+/// The targets since `sm_90` with features of their family.
+pub(super) const SINCE_90: &[u32] = &[90, 100, 101, 103, 110, 120, 121];
+/// The targets since `sm_100` with features of their family.
+pub(super) const SINCE_100: &[u32] = &[100, 101, 103, 110, 120, 121];
+/// The targets with tensor memory.
+pub(super) const WITH_TENSOR_MEMORY: &[u32] = &[100, 101, 103, 110];
+/// The family of `sm_100`.
+pub(super) const FAMILY_OF_100: &[u32] = &[100, 103];
 
 /// The least version and target of a module that may contain some instructions.
 #[derive(Clone, Copy)]
@@ -25,6 +38,8 @@ pub(super) struct Need {
     /// row have the requirement.
     with: &'static [&'static str],
     module: ModuleTarget,
+    /// The targets that have the instructions, if their features are not of all later targets.
+    only: &'static [u32],
 }
 
 impl Need {
@@ -41,8 +56,39 @@ impl Need {
     ) -> Need {
         Need {
             with,
-            module: ModuleTarget { version, target },
+            module: ModuleTarget {
+                version,
+                target,
+                features: TargetFeatures::Common,
+            },
+            only: &[],
         }
+    }
+
+    /// The same for instructions that only some targets have, and only with these features.
+    pub(super) const fn only(mut self, features: TargetFeatures, targets: &'static [u32]) -> Need {
+        self.module.features = features;
+        self.only = targets;
+        self
+    }
+
+    /// Whether a module's target is one of those that have the instructions.
+    fn is_on(&self, made: ModuleTarget) -> bool {
+        self.only.is_empty()
+            || self.only.contains(&made.target) && made.features >= self.module.features
+    }
+
+    /// The targets that have the instructions, in words.
+    fn targets(&self) -> String {
+        let names = self.only.iter().map(|&target| {
+            let least = ModuleTarget {
+                target,
+                ..self.module
+            };
+            // There is no `sm_90f`.
+            format!("`{}`", least.name().replace("sm_90f", "sm_90a"))
+        });
+        names.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -57,6 +103,7 @@ const ANY_INSTRUCTION: &[Need] = &[
 const CLUSTER_REGISTERS: ModuleTarget = ModuleTarget {
     version: (7, 8),
     target: 90,
+    features: TargetFeatures::Common,
 };
 
 /// The requirements of a row, and those that qualifiers add, for the book.
@@ -65,9 +112,9 @@ pub(super) fn of_row(row: &InstrRow) -> String {
     let always = row.needs.iter().find(|need| need.with.is_empty());
     let added = row.needs.iter().flat_map(with_qualifier);
     always
-        .map(|need| need.module.in_words())
+        .map(Need::in_words)
         .into_iter()
-        .chain(added.map(|(word, module)| format!("`.{word}`: {}", module.in_words())))
+        .chain(added.map(|(word, need)| format!("`.{word}`: {}", need.in_words())))
         .collect::<Vec<_>>()
         .join("; ")
 }
@@ -78,15 +125,26 @@ pub(super) fn of_any() -> String {
     ANY_INSTRUCTION
         .iter()
         .flat_map(with_qualifier)
-        .map(|(word, module)| format!("`.{word}` {}", module.in_words()))
+        .map(|(word, need)| format!("`.{word}` {}", need.in_words()))
         .collect::<Vec<_>>()
         .join(", ")
 }
 
 #[cfg(test)]
-fn with_qualifier(need: &Need) -> impl Iterator<Item = (&'static str, ModuleTarget)> {
-    let module = need.module;
-    need.with.iter().map(move |word| (*word, module))
+impl Need {
+    fn in_words(&self) -> String {
+        let (major, minor) = self.module.version;
+        let targets = match self.only {
+            [] => format!("`{}`", self.module.name()),
+            _ => self.targets(),
+        };
+        format!("{major}.{minor}, {targets}")
+    }
+}
+
+#[cfg(test)]
+fn with_qualifier(need: &Need) -> impl Iterator<Item = (&'static str, &Need)> {
+    need.with.iter().map(move |word| (*word, need))
 }
 
 /// Qualifiers in a row's requirements that its instructions cannot have.
@@ -105,6 +163,19 @@ pub struct ModuleTarget {
     pub version: (u32, u32),
     /// `.target`: the number.
     pub target: u32,
+    /// `.target`: the letter behind the number.
+    pub features: TargetFeatures,
+}
+
+/// The instructions of a target beyond those that all later targets have, too (PTX ISA, `.target`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TargetFeatures {
+    /// None: `sm_90`.
+    Common,
+    /// Those of its family: `sm_100f`.
+    Family,
+    /// Those of its family and its own: `sm_90a`.
+    Architecture,
 }
 
 impl ModuleTarget {
@@ -113,13 +184,18 @@ impl ModuleTarget {
         ModuleTarget {
             version: self.version.max(other.version),
             target: self.target.max(other.target),
+            features: self.features.max(other.features),
         }
     }
 
-    #[cfg(test)]
-    fn in_words(self) -> String {
-        let (major, minor) = self.version;
-        format!("{major}.{minor}, `sm_{}`", self.target)
+    /// The target as `.target` names it.
+    fn name(self) -> String {
+        let letter = match self.features {
+            TargetFeatures::Common => "",
+            TargetFeatures::Family => "f",
+            TargetFeatures::Architecture => "a",
+        };
+        format!("sm_{}{letter}", self.target)
     }
 }
 
@@ -128,22 +204,28 @@ impl PtxCode {
     pub fn newer(&self, made: ModuleTarget, sink: &mut Sink) {
         for item in &self.items {
             let CodeItem::Instr(m) = item else { continue };
-            let Some(ModuleTarget { version, target }) = self.needs(m) else {
+            let Some(least) = self.needs(m) else {
                 continue;
             };
+            let (version, target) = (least.module.version, least.module.target);
             let (old, low) = (made.version < version, made.target < target);
-            if !old && !low {
+            let alone = least.only.iter().find(|need| !need.is_on(made));
+            if !old && !low && alone.is_none() {
                 continue;
             }
             let end = m.raw.quals.last().map_or(m.raw.opcode.end, |q| q.end);
             let range = m.raw.opcode.start..end;
             let what = &self.text.as_str()[range.clone()];
             let mut lacks = Vec::new();
-            if low {
-                lacks.push(format!(
-                    "`.target sm_{target}`, and the module is for `sm_{}`",
-                    made.target
-                ));
+            let wanted = match alone {
+                Some(need) if need.only.len() > 1 => {
+                    Some(format!("one of the targets {}", need.targets()))
+                }
+                Some(need) => Some(format!("`.target {}`", need.targets().replace('`', ""))),
+                None => low.then(|| format!("`.target sm_{target}`")),
+            };
+            if let Some(wanted) = wanted {
+                lacks.push(format!("{wanted}, and the module is for `{}`", made.name()));
             }
             if old {
                 let ((a, b), (c, d)) = (version, made.version);
@@ -159,23 +241,36 @@ impl PtxCode {
         }
     }
 
-    /// The version and the target that an instruction requires.
-    fn needs(&self, m: &Matched) -> Option<ModuleTarget> {
+    /// The version and the targets that an instruction requires.
+    fn needs(&self, m: &Matched) -> Option<InstrNeeds> {
         let text = self.text.as_str();
         let is_written = |word: &&str| m.raw.quals.iter().any(|q| text[q.clone()] == **word);
         let names_cluster = m.raw.operands.iter().any(|o| {
             let name = text[o.range.clone()].trim_start();
             OF_CLUSTERS.iter().any(|r| name.starts_with(r))
         });
-        let of_words = m
+        let needs: Vec<&'static Need> = m
             .row
             .needs
             .iter()
             .chain(ANY_INSTRUCTION)
-            .filter(|need| need.with.is_empty() || need.with.iter().any(is_written));
-        of_words
-            .map(|need| need.module)
+            .filter(|need| need.with.is_empty() || need.with.iter().any(is_written))
+            .collect();
+        let modules = needs.iter().map(|need| need.module);
+        let module = modules
             .chain(names_cluster.then_some(CLUSTER_REGISTERS))
-            .reduce(ModuleTarget::and)
+            .reduce(ModuleTarget::and)?;
+        Some(InstrNeeds {
+            module,
+            only: needs,
+        })
     }
+}
+
+/// The requirements of an instruction.
+struct InstrNeeds {
+    /// The least version and target.
+    module: ModuleTarget,
+    /// The requirements, some of which name the only targets.
+    only: Vec<&'static Need>,
 }

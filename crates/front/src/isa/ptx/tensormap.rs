@@ -14,7 +14,7 @@
 use super::copies::{CopyEnd, one_address};
 use super::lower::{Emit, PtxInstr};
 use super::memory::is_ordinary;
-use super::needs::Need;
+use super::needs::{Need, SINCE_90, TargetFeatures};
 use super::table::{InstrRow, OperandRole, QualGroup, QualKind, SCOPES};
 use program::{Access, EventKind, Expr, Mark, Op, Space, Tag, Tags, Ty};
 
@@ -60,6 +60,8 @@ const RELEASE: QualGroup = QualGroup {
     words: &["release"],
 };
 
+const REPLACE_NEEDS: &[Need] = &[Need::always((8, 3), 90).only(TargetFeatures::Family, SINCE_90)];
+
 pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "tensormap",
@@ -78,7 +80,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             }
         },
     )
-    .needs(&[Need::always((8, 3), 90)])
+    .needs(REPLACE_NEEDS)
     .keyed(&["replace", "tile", "global_address"]),
     InstrRow::new(
         "tensormap",
@@ -97,7 +99,7 @@ pub(super) const ROWS: &[InstrRow] = &[
             }
         },
     )
-    .needs(&[Need::always((8, 3), 90)])
+    .needs(REPLACE_NEEDS)
     .keyed(&["replace", "tile"])
     .optional(1),
     InstrRow::new(

@@ -26,7 +26,7 @@ use super::copies::{
 };
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::mbarrier;
-use super::needs::Need;
+use super::needs::{Need, TargetFeatures, WITH_TENSOR_MEMORY};
 use super::operands::plus;
 use super::table::{HINT, InstrRow, NOFTZ, NUMBERS, OperandRole, QualGroup, QualKind};
 use super::tensormap::{PLACES, tensor_map};
@@ -67,7 +67,7 @@ pub(super) const ROWS: &[InstrRow] = &[
     )
     .needs(&[
         Need::always((8, 0), 90),
-        Need::of(&["cta_group::1"], (8, 6), 100),
+        Need::of(&["cta_group::1"], (8, 6), 100).only(TargetFeatures::Family, WITH_TENSOR_MEMORY),
     ])
     .keyed(&["async", "bulk", "tensor", TRACKED])
     .tiled()

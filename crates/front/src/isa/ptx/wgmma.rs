@@ -34,7 +34,7 @@ use super::CodeItem;
 use super::copies::{AsyncAccess, CopyEnd, one_address, one_type};
 use super::descriptors::{CHUNK, Major, SharedMatrix};
 use super::lower::{Emit, PtxArg, PtxInstr};
-use super::needs::Need;
+use super::needs::WARPGROUP;
 use super::operands::plus;
 use super::parse::{OperandKind, PtxOperand};
 use super::table::{InstrRow, Matched, OperandRole, QualGroup, QualKind, ResultTy};
@@ -94,7 +94,7 @@ pub(super) const ROWS: &[InstrRow] = &[InstrRow::new(
     ],
     multiply,
 )
-.needs(&[Need::always((8, 0), 90)])
+.needs(&[WARPGROUP])
 .keyed(&["mma_async", "sync", "aligned"])
 .result(ResultTy::U32)
 .optional(4)];
