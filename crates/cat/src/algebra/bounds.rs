@@ -6,6 +6,9 @@
 //! - Sound: if the events of a cell execute, a cell in `must` holds in every completion of the
 //!   partial candidate, and a cell outside `may` never holds.
 
+use std::rc::Rc;
+
+use super::companions::Companions;
 use super::{RelAlgebra, Value};
 use crate::model::ir::Test;
 use crate::rel::{EventSet, Rel};
@@ -17,6 +20,8 @@ pub struct Bounds {
     pub must: EventSet,
     /// The events that execute in some completion.
     pub may: EventSet,
+    /// The events that execute whenever another one does, if they are known.
+    pub companions: Option<Rc<Companions>>,
 }
 
 /// A lower and an upper bound.
@@ -130,6 +135,27 @@ impl Bounds {
         self.may.universe_len()
     }
 
+    /// Whether an event executes in every completion in which another one does.
+    pub(crate) fn brings(&self, event: usize, other: usize) -> bool {
+        let companions = self.companions.as_ref();
+        self.must.has(other) || companions.is_some_and(|all| all.brings(event, other))
+    }
+
+    /// Adds to the lower bound of an operator with middle events.
+    fn also(
+        &self,
+        mut bound: Bound<Rel>,
+        of: impl Fn(&Companions, Rel, &EventSet) -> Rel,
+    ) -> Bound<Rel> {
+        if let Some(companions) = &self.companions
+            && self.must != self.may
+        {
+            let open = self.may.clone().minus(&self.must);
+            bound.must = of(companions, bound.must, &open);
+        }
+        bound
+    }
+
     /// Computes both bounds of an operator with middle events: the events that must execute for the
     /// lower one, those that may for the upper one.
     fn through(&self, known: bool, of: impl Fn(BoundSide, &EventSet) -> Rel) -> Bound<Rel> {
@@ -213,8 +239,11 @@ impl RelAlgebra for Bounds {
         a.with(b, BoundSide::May, BoundSide::Must, Rel::minus)
     }
     fn seq(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
-        self.through(a.is_known() && b.is_known(), |side, middle| {
+        let bound = self.through(a.is_known() && b.is_known(), |side, middle| {
             a.side(side).seq(b.side(side), middle)
+        });
+        self.also(bound, |companions, all, open| {
+            companions.sequence(all, &a.must, &b.must, open)
         })
     }
     fn inverse(&self, a: &Self::Rel) -> Self::Rel {
@@ -228,9 +257,10 @@ impl RelAlgebra for Bounds {
         }
     }
     fn plus(&self, a: &Self::Rel) -> Self::Rel {
-        self.through(a.is_known(), |side, middle| {
+        let bound = self.through(a.is_known(), |side, middle| {
             a.side(side).clone().plus(middle)
-        })
+        });
+        self.also(bound, Companions::closed)
     }
     fn domain(&self, a: &Self::Rel) -> Self::Set {
         Bound {

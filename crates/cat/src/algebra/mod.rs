@@ -29,6 +29,7 @@ use crate::model::signature::BaseId;
 pub mod bits;
 pub mod bounds;
 pub mod circuit;
+pub mod companions;
 pub mod fingerprint;
 pub mod gates;
 pub mod implied;

@@ -104,6 +104,12 @@ impl Rel {
         &mut Rc::make_mut(&mut self.words)[i * self.width..(i + 1) * self.width]
     }
 
+    /// Adds successors of `i`, as words.
+    pub(crate) fn add_to_row(&mut self, i: usize, words: impl Iterator<Item = u64>) {
+        let row = self.row_mut(i).iter_mut();
+        row.zip(words).for_each(|(own, more)| *own |= more);
+    }
+
     /// Whether two relations share their words, so that a result for one is valid for the other.
     #[inline]
     pub fn is_shared(&self, other: &Rel) -> bool {

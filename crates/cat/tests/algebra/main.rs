@@ -18,6 +18,7 @@ use rand_pcg::Pcg64Mcg;
 use cat::algebra::bits::Bits;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
 use cat::algebra::circuit::{Circuit, CircuitLeaves};
+use cat::algebra::companions::Companions;
 use cat::algebra::gates::{Gates, Lit};
 use cat::algebra::implied::{ImpliedPairs, implied, rests_on_free};
 use cat::algebra::{Leaves, RelAlgebra, Reuse, Value, Values, interpret, interpret_while, needed};
@@ -50,6 +51,8 @@ enum Known {
 struct Partial {
     n: usize,
     executed: Vec<Known>,
+    /// By event: an earlier one that executes whenever it does, and whether they execute together.
+    leader: Vec<Option<(usize, bool)>>,
     sets: BTreeMap<BaseId, Vec<bool>>,
     rels: BTreeMap<BaseId, Vec<Known>>,
     free: Vec<Vec<Known>>,
@@ -91,6 +94,7 @@ impl Partial {
                     }
                 })
                 .collect(),
+            leader: vec![None; n],
             sets: BTreeMap::new(),
             rels: BTreeMap::new(),
             free: (0..model.free.len())
@@ -110,7 +114,28 @@ impl Partial {
                 }
             }
         }
+        let is_open = |&e: &usize| partial.executed[e] == Known::Open;
+        let open: Vec<usize> = (0..n).filter(is_open).collect();
+        for (at, &e) in open.iter().enumerate().skip(1) {
+            let chosen = rng.next_u32() as usize;
+            let leader = open[chosen % at];
+            partial.leader[e] =
+                (!chosen.is_multiple_of(3)).then_some((leader, chosen.is_multiple_of(2)));
+        }
         partial
+    }
+
+    /// The events that execute whenever an event does.
+    fn companions(&self) -> Companions {
+        let whole = EventSet::full(self.n);
+        let mut pairs = Vec::new();
+        for (e, leader) in self.leader.iter().enumerate() {
+            if let &Some((leader, together)) = leader {
+                pairs.push((e, leader));
+                pairs.extend(together.then_some((leader, e)));
+            }
+        }
+        Companions::new(Rel::from_pairs(self.n, pairs).plus(&whole))
     }
 
     fn decide(&self, rng: &mut Pcg64Mcg) -> Decided {
@@ -122,8 +147,16 @@ impl Partial {
                 })
                 .collect()
         };
+        let mut executed = decide(&self.executed);
+        for (e, leader) in self.leader.iter().enumerate() {
+            match *leader {
+                Some((leader, true)) => executed[e] = executed[leader],
+                Some((leader, false)) => executed[e] &= executed[leader],
+                None => {}
+            }
+        }
         Decided {
-            executed: decide(&self.executed),
+            executed,
             sets: self.sets.clone(),
             rels: self.rels.iter().map(|(id, k)| (*id, decide(k))).collect(),
             free: self.free.iter().map(|k| decide(k)).collect(),
@@ -135,6 +168,7 @@ impl Partial {
         Bounds {
             must: EventSet::from_fn(n, |e| self.executed[e.index()] == Known::Yes),
             may: EventSet::from_fn(n, |e| self.executed[e.index()] != Known::No),
+            companions: Some(Rc::new(self.companions())),
         }
     }
 

@@ -397,6 +397,7 @@ impl<'t, 'a, 'q> CandidateSearch<'t, 'a, 'q> {
             algebra: Bounds {
                 must,
                 may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)),
+                companions: None,
             },
             memory: (0..sk.len()).map(|e| eval.memory(e)).collect(),
         }

@@ -305,6 +305,7 @@ impl TaskBounds {
         let algebra = Bounds {
             must: EventSet::from_fn(n, |e| sk.event(e).guard == Cond::TRUE),
             may: EventSet::from_fn(n, |e| sk.event(e).guard != Cond::FALSE),
+            companions: facts.companions.clone(),
         };
         let open = vec![None; facts.open.len()];
         let leaves = BoundLeaves {

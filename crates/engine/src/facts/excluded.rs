@@ -86,6 +86,7 @@ impl<'x, 'a> Exclusion<'x, 'a> {
         let algebra = Bounds {
             must: few.clone(),
             may: few.clone(),
+            companions: None,
         };
         let mut bounds: Vec<Bound<Rel>> = (self.bounds.free.iter())
             .map(|b| Bound {

@@ -10,6 +10,7 @@
 //! | [`relations`] | base relations and other conditions over these events |
 //! | [`bounds`] | bounds of all relations of the model |
 //! | [`excluded`] | relations among a few events that the axioms exclude |
+//! | [`companions`] | events that execute whenever another one does |
 //! | [`mod@never`], [`sums`], [`objects`] | one pass each |
 //! | [`implied`] | the results of passes |
 //!
@@ -21,6 +22,7 @@
 //!   answer is then `undecided`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,6 +36,7 @@ use crate::skeleton::rivals::Rivals;
 use crate::skeleton::signature::{self, BaseRole};
 use crate::skeleton::{Cond, Event, Skeleton, Term, TermId, observable_ty, place};
 use crate::task::Task;
+use cat::algebra::companions::Companions;
 use cat::model::signature::BaseId;
 use cat::rel::Rel;
 use implied::Implied;
@@ -45,6 +48,7 @@ use program::{Program, Ty};
 use verdict::{InstrPlace, Reason, State};
 
 pub(crate) mod bounds;
+mod companions;
 pub(crate) mod excluded;
 pub(crate) mod implied;
 mod listing;
@@ -98,6 +102,8 @@ pub struct Facts<'a> {
     pub needed: Option<(NeededTerms, Reason)>,
     /// Why the domains rest on the axioms: without them, the values could not be listed.
     pub unlisted: Option<Reason>,
+    /// The events that execute whenever another one does.
+    companions: Option<Rc<Companions>>,
     /// The facts that rest on the axioms.
     pub(crate) implied: Implied,
 }

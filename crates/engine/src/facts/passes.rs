@@ -15,6 +15,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::bounds::TaskBounds;
+use super::companions;
 use super::implied::Implied;
 use super::listing::{self, Listing, UnrolledTask};
 use super::relations::{bases, fault, has_cyclic_barrier_order, writers};
@@ -40,7 +41,12 @@ pub(crate) struct Pass {
 }
 
 /// All passes, in order.
-pub(crate) const PASSES: [Pass; 4] = [
+pub(crate) const PASSES: [Pass; 5] = [
+    Pass {
+        name: companions::COMPANIONS,
+        helps: |_, _| false,
+        add: |_, _, _, _| {},
+    },
     Pass {
         name: listing::GUARDS,
         helps: |_, _| false,
@@ -97,7 +103,7 @@ impl<'a> Facts<'a> {
             Ok(listing) if !passes.iter().any(|pass| (pass.helps)(task, &listing)) => {
                 // The listing then owns its events, and nothing copies them.
                 drop(unrolled);
-                return Facts::complete(task, listing, nothing, unknowns, deadline);
+                return Facts::complete(passes, task, listing, nothing, unknowns, deadline);
             }
             Ok(listing) => (listing, None),
             Err(why @ Reason::TooManyValues(_)) => match unrolled.list(&nothing, true) {
@@ -106,7 +112,7 @@ impl<'a> Facts<'a> {
             },
             Err(why) => return Err(why),
         };
-        let plain = match Facts::complete(task, plain, nothing, unknowns, deadline) {
+        let plain = match Facts::complete(passes, task, plain, nothing, unknowns, deadline) {
             Ok(plain) => plain,
             Err(why) => return Err(unlisted.unwrap_or(why)),
         };
@@ -120,6 +126,7 @@ impl<'a> Facts<'a> {
 
     /// Builds the relations and conditions over listed values.
     fn complete(
+        passes: &[Pass],
         task: &Task<'a>,
         listing: Listing,
         implied: Implied,
@@ -158,12 +165,16 @@ impl<'a> Facts<'a> {
         }
         // Later users of the pool have their own deadline.
         sk.pool.unwatch()?;
+        let by_companions = passes
+            .iter()
+            .any(|pass| pass.name == companions::COMPANIONS);
         Ok(Facts {
             names: observed
                 .iter()
                 .map(|&o| sk.memory.observable_name(&sk.program, o).into())
                 .collect(),
             check_barrier_order: has_cyclic_barrier_order(&sk),
+            companions: by_companions.then(|| companions::of(&sk)).flatten(),
             absent: signature::absent(model, &sk.program),
             open_values: domains.open && !task.excludes_thin_air(),
             task: *task,
@@ -207,7 +218,7 @@ fn narrowed<'a>(
     }
     let again = unrolled.list(&implied, false).and_then(|listing| {
         let unknowns = plain.unknowns.clone();
-        Facts::complete(&plain.task, listing, implied, unknowns, deadline)
+        Facts::complete(passes, &plain.task, listing, implied, unknowns, deadline)
     });
     match again {
         Ok(mut facts) if facts.sk.len() == plain.sk.len() && facts.needed.is_none() => {

@@ -743,9 +743,19 @@ impl TermPool {
 
     /// Whether the first condition implies the second; decided without new parts.
     pub(crate) fn entails(&self, a: Cond, b: Cond) -> bool {
+        let mut unlimited = usize::MAX;
+        self.entails_within(a, b, &mut unlimited)
+    }
+
+    /// As [`TermPool::entails`], in at most so many steps; `false` if they do not suffice.
+    pub(crate) fn entails_within(&self, a: Cond, b: Cond, steps: &mut usize) -> bool {
         let mut seen = rustc_hash::FxHashSet::default();
         let mut open = vec![(a, b)];
         while let Some((a, b)) = open.pop() {
+            let Some(left) = steps.checked_sub(1) else {
+                return false;
+            };
+            *steps = left;
             if a == Cond::FALSE || b == Cond::TRUE || a == b || !seen.insert((a, b)) {
                 continue;
             }

@@ -38,8 +38,8 @@ pub(super) struct Closure {
     memo: FxHashMap<(u32, u32, u32), Lit>,
     /// Paths from other events to the events among which the closure is an order.
     last_reached: FxHashMap<(u32, u32), Lit>,
-    /// For each event with only certain outgoing edges, to events that must execute: the nearest of
-    /// its successors.
+    /// For each event with only certain outgoing edges, to events that execute whenever it does: the
+    /// nearest of its successors.
     after: Vec<Option<Vec<usize>>>,
     /// The same for incoming edges.
     before: Vec<Option<Vec<usize>>>,
@@ -342,11 +342,12 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                 hub.insert(j);
             }
         }
+        let into = outer.must.inverse();
         for k in self
             .algebra
             .may
             .iter()
-            .filter(|&k| !self.algebra.must.has(k))
+            .filter(|&k| !self.algebra.must.has(k) && !is_passed(&outer.must, &into, k))
         {
             hub.insert(k);
         }
@@ -384,7 +385,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         }
     }
 
-    /// For each event with only certain edges, to events that must execute: the successors that it
+    /// For each event with only certain edges, to events that then execute: the successors that it
     /// does not reach through another successor. Any open pair from the event is a pair from one of
     /// these.
     fn nearest(&self, must: &Rel, may: &Rel, closed: &Rel) -> Vec<Option<Vec<usize>>> {
@@ -393,7 +394,7 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
                 // No event of a cycle counts as nearest.
                 let certain = may.successors(i).all(|k| {
                     must.has(i, k)
-                        && self.algebra.must.has(k)
+                        && self.algebra.brings(i, k)
                         && !closed.has(k, i)
                         && !closed.has(k, k)
                 });
@@ -465,6 +466,14 @@ impl<L: CircuitLeaves> Circuit<'_, L> {
         }
         lit
     }
+}
+
+/// Whether every certain path over an event has a certain pair beside it.
+fn is_passed(certain: &Rel, into: &Rel, event: usize) -> bool {
+    into.successors(event).all(|i| {
+        let mut rows = certain.row(event).iter().zip(certain.row(i));
+        rows.all(|(beyond, own)| beyond & !own == 0)
+    })
 }
 
 /// Moves to the nearest event as long as there is exactly one.
