@@ -53,6 +53,12 @@ fn every_rule_of_the_device_is_needed() {
         ),
         (
             "opencl",
+            "opencl/Child.user-event",
+            "Child.user-event-set-behind",
+            Rule::UserEvent,
+        ),
+        (
+            "opencl",
             "opencl/Child+completes-parent",
             "Child+completes-parent",
             Rule::Family,
@@ -148,6 +154,39 @@ fn what_kernels_cannot_enqueue_is_named() {
         ),
         ("opencl", format!("{enqueue} ^{{ parent(); }});"), vec!["more than 24 deep"]),
         ("opencl", "enqueue_marker(get_default_queue(), 0, NULL, &m);".to_string(), vec!["needs a wait list"]),
+        (
+            "opencl",
+            format!("clk_event_t u = create_user_event();\n{enqueue} 1, &u, NULL, ^{{ child(); }});"),
+            vec!["no call sets the user event `u`", "never starts"],
+        ),
+        (
+            "opencl",
+            format!("clk_event_t e;\n{enqueue} 0, NULL, &e, ^{{ child(); }});\n\
+                     set_user_event_status(e, CL_COMPLETE);"),
+            vec!["`e` is not a user event of this thread", "undefined"],
+        ),
+        (
+            "opencl",
+            "clk_event_t u = create_user_event();\nset_user_event_status(u, -1);".to_string(),
+            vec!["the user event `u` fails", "implementation-defined"],
+        ),
+        (
+            "opencl",
+            "clk_event_t u = create_user_event();\nset_user_event_status(u, CL_COMPLETE);\n\
+             set_user_event_status(u, CL_COMPLETE);"
+                .to_string(),
+            vec!["`u` is set twice"],
+        ),
+        (
+            "opencl",
+            "set_user_event_status(u, CL_COMPLETE);".to_string(),
+            vec!["`u` is not a user event of this thread"],
+        ),
+        (
+            "opencl",
+            "create_user_event();".to_string(),
+            vec!["the new event has no name", "clk_event_t u"],
+        ),
         (
             "opencl",
             "enqueue_kernel(q, CLK_ENQUEUE_FLAGS_NO_WAIT, ndrange_1D(1), ^{ child(); });".to_string(),

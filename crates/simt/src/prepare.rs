@@ -15,6 +15,7 @@ use super::code::{
     PhysicalLocation, Regions, ThreadCode,
 };
 use super::groups::Groups;
+use program::host::{CommandId, CommandKind};
 use program::litmus::{LitmusTest, Observable};
 use program::memory::Memory;
 use program::unknown::Unknowns;
@@ -165,11 +166,14 @@ impl Code {
         if host.is_some_and(|h| h.lanes.iter().all(|l| l.kind.is_stream())) {
             return Ok(true);
         }
+        // A call that sets a user event hands over all memory.
+        let is_set =
+            |id: CommandId| host.is_some_and(|h| h.command(id).kind == CommandKind::UserEvent);
         let enqueues = self
             .threads
             .iter()
             .flat_map(|t| &t.acts)
-            .any(|a| matches!(a, Act::Enqueue(_)));
+            .any(|a| matches!(a, Act::Enqueue(c) if !is_set(*c)));
         let mut fine = self
             .locations
             .iter()

@@ -247,6 +247,8 @@ pub enum CommandKind {
     Marker,
     /// A marker that later commands wait for.
     Barrier,
+    /// A user event of a kernel, which is complete as soon as a thread sets it (OpenCL).
+    UserEvent,
     /// A host function that runs in stream order (CUDA).
     HostFunction,
     /// A host function that runs some time after an event has reached a status (OpenCL).

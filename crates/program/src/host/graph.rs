@@ -526,8 +526,12 @@ impl GraphBuilder<'_> {
                 self.time(LaunchNode::Call(call), LaunchNode::Start(id));
             }
             CommandOrigin::Device { parent, .. } => {
-                let mask = if stream { Mask::All } else { Mask::Fine };
-                self.edge(LaunchNode::Enqueue(id), LaunchNode::Start(id), issue, mask);
+                let (rule, mask) = match command.kind {
+                    CommandKind::UserEvent => (Rule::UserEvent, Mask::All),
+                    _ if stream => (issue, Mask::All),
+                    _ => (issue, Mask::Fine),
+                };
+                self.edge(LaunchNode::Enqueue(id), LaunchNode::Start(id), rule, mask);
                 self.time(LaunchNode::Enqueue(id), LaunchNode::Start(id));
                 self.edge(
                     LaunchNode::Done(id),

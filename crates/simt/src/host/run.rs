@@ -137,7 +137,8 @@ impl<B: Backend> Machine<'_, B> {
         at: At,
         command: CommandId,
     ) -> Result {
-        if self.code.calls_hand_over {
+        let is_set = host(self.code).command(command).kind == CommandKind::UserEvent;
+        if self.code.calls_hand_over || is_set {
             self.hand(state, cx, at, KnowledgePoint::Issue(command))?;
         }
         self.enqueue(state, command);

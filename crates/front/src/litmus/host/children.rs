@@ -5,6 +5,7 @@
 //! - A child comes after its parent in the list of commands. Its threads come after those of
 //!   everything enqueued before.
 //! - A thread names an event only after the call that creates it; no other thread can name it.
+//! - A call that sets a user event is a command without threads, which completes the event.
 //! # Sources
 //! - OpenCL C, *Enqueuing Kernels*, *Event Functions*: events of the device stay on the device.
 //!   Only wait lists order children. OpenCL API specification, *Execution Model: Device-side
@@ -18,8 +19,9 @@ use std::collections::HashMap;
 use super::bodies::{Bodies, CommandThread};
 use super::commands::has_word;
 use super::events::HostEvents;
+use super::failures::SILENT;
 use super::{HostBuilder, HostDeclarations};
-use crate::isa::clike::host::{CallAction, Request};
+use crate::isa::clike::host::{CallAction, Name, Request};
 use diag::Sink;
 use program::dialect::Runtime;
 use program::host::{
@@ -84,6 +86,17 @@ struct DeviceLanes {
     tails: HashMap<CommandId, ThreadId>,
 }
 
+/// The events of a thread of a kernel so far.
+#[derive(Default)]
+struct DeviceEvents {
+    /// By the name of an event, the command that completes it.
+    commands: HashMap<String, CommandId>,
+    /// The names of user events.
+    users: Vec<String>,
+    /// The user events that no call sets.
+    never_set: Vec<Name>,
+}
+
 /// The thread of a kernel that enqueues a command.
 #[derive(Clone, Copy)]
 struct Caller {
@@ -109,28 +122,96 @@ impl HostBuilder<'_, '_> {
             thread: id,
             device: thread.place.gpu,
         };
-        let mut made: HashMap<String, CommandId> = HashMap::new();
-        let calls = thread
+        let mut made = DeviceEvents::default();
+        let mut calls = thread
             .code
             .iter_mut()
             .filter(|i| matches!(i.op, Op::Enqueue(_)));
-        for (request, instr) in requests.iter().zip(calls) {
+        for (number, request) in requests.iter().enumerate() {
             let child = CommandId(self.host.commands.len() as u16);
+            if request.does == CallAction::CreateUser {
+                self.user_event(request, &requests[number..], child, &mut made);
+                continue;
+            }
             if self.child(caller, request, lanes, &made).is_none() {
                 return;
             }
-            instr.op = Op::Enqueue(child);
+            if let Some(instr) = calls.next() {
+                instr.op = Op::Enqueue(child);
+            }
             if let Some(event) = &request.event {
-                made.insert(event.word.clone(), child);
+                made.commands.insert(event.word.clone(), child);
             }
         }
     }
 
+    /// Adds a user event: it is complete when the command of a later call is. `next`: the command
+    /// of the next call.
+    fn user_event(
+        &mut self,
+        request: &Request,
+        later: &[Request],
+        next: CommandId,
+        made: &mut DeviceEvents,
+    ) {
+        let Some(event) = &request.event else { return };
+        let mut calls = later.iter().filter(|r| r.does != CallAction::CreateUser);
+        let names = |r: &Request| r.event.as_ref().is_some_and(|e| e.word == event.word);
+        let set = calls.position(|r| r.does == CallAction::SetUser && names(r));
+        match set {
+            Some(at) => {
+                let set = CommandId(next.0 + at as u16);
+                made.commands.insert(event.word.clone(), set);
+            }
+            None => made.never_set.push(event.clone()),
+        }
+        made.users.push(event.word.clone());
+    }
+
+    /// Reports a call that sets something other than a user event, sets it twice, or fails it.
+    fn set_user_event(&mut self, request: &Request, made: &DeviceEvents) -> Option<()> {
+        let event = request.event.as_ref()?;
+        if !made.users.contains(&event.word) {
+            let message = format!("`{}` is not a user event of this thread", event.word);
+            self.sink.error("wrong-operand", event.span, message, |d| {
+                d.label("expected one of `create_user_event` above")
+                    .note("any other event is undefined (OpenCL C, set_user_event_status)")
+            });
+            return None;
+        }
+        let own = CommandId(self.host.commands.len() as u16);
+        if made.commands.get(&event.word) != Some(&own) {
+            let message = format!("the user event `{}` is set twice", event.word);
+            self.sink.error("set-twice", event.span, message, |d| {
+                d.label("expected it to be set once")
+            });
+            return None;
+        }
+        if request.value < 0 {
+            let message = format!("the user event `{}` fails", event.word);
+            self.sink.error("unsupported", event.span, message, |d| {
+                d.label("expected `CL_COMPLETE`").note(SILENT)
+            });
+            return None;
+        }
+        Some(())
+    }
+
     /// The wait list of a command; `None` if an error was reported.
-    fn waits(&mut self, request: &Request, made: &HashMap<String, CommandId>) -> Option<Vec<Ref>> {
+    fn waits(&mut self, request: &Request, made: &DeviceEvents) -> Option<Vec<Ref>> {
         let mut waits = Vec::new();
         for name in &request.waits {
-            let Some(event) = made.get(&name.word) else {
+            if let Some(event) = made.never_set.iter().find(|e| e.word == name.word) {
+                let message = format!("no call sets the user event `{}`", name.word);
+                let created = event.span;
+                self.sink.error("unsupported", name.span, message, |d| {
+                    d.label("a command that waits for it never starts")
+                        .also(created, "made here")
+                        .help("set it below: `set_user_event_status(…, CL_COMPLETE)`")
+                });
+                return None;
+            }
+            let Some(event) = made.commands.get(&name.word) else {
                 let message = format!("`{}` is not an event of this thread", name.word);
                 self.sink.error("unknown-event", name.span, message, |d| {
                     d.label("expected an event of an earlier call")
@@ -138,7 +219,7 @@ impl HostBuilder<'_, '_> {
                             "events of the host, and those of other work-items, cannot be \
                              waited for on the device",
                         )
-                        .did_you_mean(&name.word, made.keys().map(String::as_str))
+                        .did_you_mean(&name.word, made.commands.keys().map(String::as_str))
                 });
                 return None;
             };
@@ -153,9 +234,12 @@ impl HostBuilder<'_, '_> {
         caller: Caller,
         request: &Request,
         lanes: &mut DeviceLanes,
-        made: &HashMap<String, CommandId>,
+        made: &DeviceEvents,
     ) -> Option<()> {
         let waits = self.waits(request, made)?;
+        if request.does == CallAction::SetUser {
+            self.set_user_event(request, made)?;
+        }
         let flag = match () {
             () if has_word(request, "CLK_ENQUEUE_FLAGS_WAIT_KERNEL") => ChildStart::WaitKernel,
             () if has_word(request, "CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP") => {
@@ -195,6 +279,11 @@ impl HostBuilder<'_, '_> {
                 CommandKind::Marker,
                 Default::default(),
             ),
+            CallAction::SetUser => (
+                request.name.clone(),
+                CommandKind::UserEvent,
+                Default::default(),
+            ),
             _ => {
                 let kernel = request.kernel?;
                 let range = self.range(request)?;
@@ -217,7 +306,7 @@ impl HostBuilder<'_, '_> {
         self.host.commands.push(HostCommand {
             name,
             kind,
-            lane: Some(lane),
+            lane: (kind != CommandKind::UserEvent).then_some(lane),
             waits,
             origin,
             threads,

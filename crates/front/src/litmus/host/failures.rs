@@ -21,7 +21,7 @@ use program::host::{
 use program::{Op, Program};
 
 /// The specification says this about commands after a failure.
-const SILENT: &str = "after a negative status, the queues of the context \"may no longer be \
+pub(super) const SILENT: &str = "after a negative status, the queues of the context \"may no longer be \
                       available and their behavior is implementation-defined\" (OpenCL API, \
                       Execution Model, Commands)";
 

@@ -71,10 +71,6 @@ const INSTEAD: &[(&[&str], &str)] = &[
         "use a callback or a kernel: \"the semantics of native kernels are \
          implementation-defined\" (OpenCL API, Execution Model, Categories of Kernels)",
     ),
-    (
-        &["create_user_event", "set_user_event_status"],
-        "user events of kernels are not supported; use wait lists of `enqueue_kernel`",
-    ),
 ];
 
 /// The replacement of a call in a test.

@@ -574,6 +574,13 @@ pub(super) const ROWS: &[CallRow] = &[
         &[ParamRole::Queue, Waits, NewEvent],
     ),
     device("get_default_queue", DefaultQueue, 0, &[]),
+    device("create_user_event", CreateUser, 0, &[]),
+    device(
+        "set_user_event_status",
+        SetUser,
+        2,
+        &[Event, Words(SET_STATUSES)],
+    ),
     device("release_event", ReleaseEvent, 1, &[Event]),
     device("retain_event", RetainEvent, 1, &[Event]),
 ];

@@ -96,6 +96,10 @@ impl Lowering<'_, '_> {
             | CallAction::ReleaseEvent => return,
             _ => {}
         }
+        if names.of_kernel && row.does == CallAction::CreateUser {
+            // The call that sets the event is a command, and this one is none.
+            return self.host.requests.push(request);
+        }
         let number = u16::try_from(self.host.requests.len()).unwrap_or(u16::MAX);
         self.push(if names.of_kernel {
             Op::Enqueue(CommandId(number))
@@ -158,7 +162,12 @@ impl Lowering<'_, '_> {
             (None, CallAction::CreateUser) => {
                 let message = "the new event has no name";
                 self.error("wrong-operand", range, message, |d| {
-                    d.label("expected `cl_event u = clCreateUserEvent(…)`")
+                    let ty = if row.of_device {
+                        "clk_event_t"
+                    } else {
+                        "cl_event"
+                    };
+                    d.label(format!("expected `{ty} u = {}(…)`", row.name))
                 });
                 Err(Wrong)
             }
