@@ -251,8 +251,13 @@ impl Misuse<'_> {
         // A read accesses its source object, every other call its target; the other side is memory
         // of the host.
         let buffers: &[usize] = match request.name.as_str() {
-            "clEnqueueReadBuffer" => &[1],
-            "clEnqueueCopyBuffer" | "clEnqueueSVMMemcpy" => &[0, 1],
+            "clEnqueueReadBuffer" | "clEnqueueReadBufferRect" | "clEnqueueReadImage" => &[1],
+            "clEnqueueCopyBuffer"
+            | "clEnqueueCopyBufferRect"
+            | "clEnqueueCopyImage"
+            | "clEnqueueCopyImageToBuffer"
+            | "clEnqueueCopyBufferToImage"
+            | "clEnqueueSVMMemcpy" => &[0, 1],
             _ => &[0],
         };
         for (memory, span) in buffers.iter().filter_map(|n| request.memory[*n]) {

@@ -564,7 +564,16 @@ impl Machine<'_> {
                 self.enqueue_kernel(call, &queue, &sizes, &end)
             }
             "clEnqueueReadBuffer" | "clEnqueueWriteBuffer" => self.transfer(call, &queue),
+            "clEnqueueReadBufferRect" | "clEnqueueWriteBufferRect" | "clEnqueueCopyBufferRect" => {
+                self.transfer_rectangle(call, &queue)
+            }
             "clEnqueueReadImage" | "clEnqueueWriteImage" => self.transfer_image(call, &queue),
+            "clEnqueueCopyImage" => self.copy_image(call, &queue),
+            "clEnqueueCopyImageToBuffer" | "clEnqueueCopyBufferToImage" => {
+                self.copy_image_and_buffer(call, &queue)
+            }
+            "clEnqueueFillImage" => self.fill_image(call, &queue),
+            "clEnqueueMapImage" => self.map_image(call, &queue),
             "clEnqueueCopyBuffer" => {
                 let end = self.command_end(call, 6)?;
                 let sides = [self.buffer_at(call, 2, 4)?, self.buffer_at(call, 1, 3)?];
@@ -821,15 +830,6 @@ impl Machine<'_> {
         };
         self.within(memory, offset, bytes, call.range)?;
         self.whole_elements(memory, &[offset, bytes], call)?;
-        let words: Vec<&str> = [
-            (1, "CL_MAP_READ"),
-            (2, "CL_MAP_WRITE"),
-            (4, "CL_MAP_WRITE_INVALIDATE_REGION"),
-        ]
-        .iter()
-        .filter(|(bit, _)| flags & bit != 0)
-        .map(|(_, word)| *word)
-        .collect();
         let cells = self.state.memory[memory].cells_in(offset, bytes);
         let object = &mut self.state.memory[memory];
         object.shadow[cells].fill(None);
@@ -844,7 +844,7 @@ impl Machine<'_> {
             Some(_) => format!("&{}", self.element_named(memory, offset)),
         };
         let part = part.map_or(String::new(), |part| format!(", {part}"));
-        let (words, end) = (words.join(" | "), end.text());
+        let (words, end) = (map_words(flags), end.text());
         let text = match shared {
             true => format!("clEnqueueSVMMap({queue}, {blocking}, {words}, {named}{part}{end});"),
             false => {
@@ -995,6 +995,20 @@ impl Machine<'_> {
         }
         Ok(SUCCESS)
     }
+}
+
+/// The names of flags of a mapping.
+pub(super) fn map_words(flags: i64) -> String {
+    let words: Vec<&str> = [
+        (1, "CL_MAP_READ"),
+        (2, "CL_MAP_WRITE"),
+        (4, "CL_MAP_WRITE_INVALIDATE_REGION"),
+    ]
+    .iter()
+    .filter(|(bit, _)| flags & bit != 0)
+    .map(|(_, word)| *word)
+    .collect();
+    words.join(" | ")
 }
 
 /// The address of memory.

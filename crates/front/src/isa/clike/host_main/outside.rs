@@ -118,7 +118,12 @@ impl Machine<'_> {
     }
 
     /// Writes a result of a call to the variable of an operand.
-    fn result_at(&mut self, call: &RuntimeCallSite<'_>, at: usize, value: HostValue) -> Read<()> {
+    pub(super) fn result_at(
+        &mut self,
+        call: &RuntimeCallSite<'_>,
+        at: usize,
+        value: HostValue,
+    ) -> Read<()> {
         match self.operand(call, at)? {
             HostValue::Cell(cell) => {
                 let of = self.state.cells[cell].of.clone();
