@@ -509,6 +509,14 @@ const COOPERATIVE: TableKey = key(
 );
 
 /// Another name for `warp`.
+/// Which work-items share a sub-group.
+pub(super) const MAPPINGS: &[&str] = &["consecutive", "strided"];
+const SUB_GROUP_MAPPING: TableKey = key(
+    "sub_group_mapping",
+    ValueShape::Word(MAPPINGS),
+    "OpenCL: the work-items of a sub-group have consecutive linear ids, or ids that are the number \
+     of sub-groups apart; consecutive if absent",
+);
 const SUB_GROUP: TableKey = key("sub_group", ValueShape::Count, "the same as `warp`");
 
 pub(super) const KERNEL: &[TableKey] = &[
@@ -545,6 +553,7 @@ pub(super) const KERNEL: &[TableKey] = &[
         "threads per warp, in the order of their linear ids; 32 if absent",
     ),
     SUB_GROUP,
+    SUB_GROUP_MAPPING,
     key("gpu", ValueShape::Count, "the GPU it runs on; 0 if absent"),
     key("device", ValueShape::Count, "the same as `gpu`"),
     DOMAIN,
@@ -569,6 +578,7 @@ pub(super) const NAMED_KERNEL: &[TableKey] = &[
     CLUSTER,
     key("warp", ValueShape::Count, "threads per warp; 32 if absent"),
     SUB_GROUP,
+    SUB_GROUP_MAPPING,
     DOMAIN,
     COOPERATIVE,
     key(

@@ -1,6 +1,6 @@
 //! The places of threads: in an index space, or on the host.
 
-use crate::isa::clike::Coordinates;
+use crate::isa::clike::{Coordinates, WarpMapping};
 use program::{NdRange, Place, SubGroups, WorkItem};
 
 /// The maximum number of threads in a test.
@@ -13,6 +13,8 @@ pub(super) struct GridLayout {
     pub(super) domain: u32,
     /// The number of threads in a warp.
     pub(super) warp: u32,
+    /// Which threads share a warp.
+    pub(super) mapping: WarpMapping,
     /// The number of CTAs in a cluster, per dimension.
     pub(super) cluster: Option<[u64; 3]>,
     /// Whether the launch is cooperative: it fails unless all its blocks are resident at once.
@@ -46,6 +48,7 @@ impl GridLayout {
             item,
             warp: self.warp,
             cluster: self.cluster.unwrap_or([1; 3]),
+            mapping: self.mapping,
         });
         all.map(|at| (at, self.place(at))).collect()
     }
@@ -77,11 +80,11 @@ impl GridLayout {
             let [across, down] = [0, 1].map(|d| range.groups()[d].div_ceil(shape[d]));
             narrow((z * down + y) * across + x)
         });
-        let sub_group = SubGroups {
+        let groups = SubGroups {
             size,
             room: u64::from(self.warp),
-        }
-        .of(lane);
+        };
+        let sub_group = self.mapping.sub_group(groups, lane);
         let device = Place::device(self.gpu, narrow(group));
         Place {
             cluster,
@@ -114,6 +117,7 @@ pub(super) fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
         item,
         warp,
         cluster,
+        ..
     } = at;
     let in_cluster = [0, 1, 2].map(|d| item.group[d] % cluster[d]);
     let lane = range.local_linear_id(item);

@@ -21,6 +21,45 @@ pub struct Coordinates {
     pub warp: u32,
     /// The number of CTAs in a cluster, by dimension.
     pub cluster: [u64; 3],
+    /// Which threads share a warp.
+    pub mapping: WarpMapping,
+}
+
+/// Which work-items of a group share a sub-group. OpenCL leaves it to the implementation: all
+/// sub-groups but the last one have the same size (OpenCL API specification, *Execution Model:
+/// Mapping work-items onto an ND-range*).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WarpMapping {
+    /// Those with consecutive linear ids, as in CUDA.
+    #[default]
+    Consecutive,
+    /// Those whose linear ids are the number of sub-groups apart.
+    Strided,
+}
+
+impl WarpMapping {
+    /// The sub-group of a work-item, by its linear id in the group. Work-items of a sub-group have
+    /// the order of their linear ids.
+    pub fn sub_group(self, groups: SubGroups, item: u64) -> u64 {
+        match self {
+            WarpMapping::Consecutive => groups.of(item),
+            WarpMapping::Strided => {
+                let step = groups.count();
+                // In front of it are the items with a smaller remainder.
+                let before: u64 = (0..item % step)
+                    .map(|rest| (groups.size - rest).div_ceil(step))
+                    .sum();
+                groups.of(before + item / step)
+            }
+        }
+    }
+
+    /// The place of a work-item in its sub-group.
+    fn local_id(self, groups: SubGroups, item: u64) -> u64 {
+        let own = self.sub_group(groups, item);
+        let before = (0..item).filter(|other| self.sub_group(groups, *other) == own);
+        before.count() as u64
+    }
 }
 
 /// Names of CUDA's variables, by dimension.
@@ -38,6 +77,7 @@ pub(super) fn of_thread(
         item,
         warp,
         cluster,
+        ..
     }: Coordinates,
 ) -> Vec<(&'static str, u64)> {
     let mut all = Vec::new();
@@ -144,7 +184,11 @@ pub(super) fn is_shape(name: &str) -> bool {
 /// each dimension.
 pub(super) fn of_item(
     Coordinates {
-        range, item, warp, ..
+        range,
+        item,
+        warp,
+        mapping,
+        ..
     }: Coordinates,
 ) -> Vec<(&'static str, u64)> {
     let mut all = Vec::new();
@@ -158,6 +202,7 @@ pub(super) fn of_item(
         size: range.local().iter().product(),
         room,
     };
+    let sub_group = mapping.sub_group(here, lane);
     let of_dimension = [
         range.global_id(item),
         item.local,
@@ -175,9 +220,9 @@ pub(super) fn of_item(
         ("get_global_linear_id", range.global_linear_id(item)),
         ("get_local_linear_id", lane),
         ("get_work_dim", range.dimensions() as u64),
-        ("get_sub_group_id", here.of(lane)),
-        ("get_sub_group_local_id", lane % room),
-        ("get_sub_group_size", here.members(here.of(lane))),
+        ("get_sub_group_id", sub_group),
+        ("get_sub_group_local_id", mapping.local_id(here, lane)),
+        ("get_sub_group_size", here.members(sub_group)),
         ("get_max_sub_group_size", room.min(full.size)),
         ("get_num_sub_groups", here.count()),
         ("get_enqueued_num_sub_groups", full.count()),

@@ -53,3 +53,150 @@ __device__ float curand_log_normal(State* state, float mean, float deviation) {
 }
 template <class State>
 __device__ unsigned int curand_poisson(State* state, double lambda) { return curand(state); }
+
+// GCC, 128-bit Integers: two halves, the lower one first. An atomic operation accesses both at
+// once, any other access one after the other.
+struct alignas(16) __int128_t {
+    unsigned long low;
+    long high;
+    __device__ __int128_t() {}
+    __device__ __int128_t(unsigned long a, long b) : low(a), high(b) {}
+    __device__ __int128_t(int v) : low((unsigned long)(long)v), high(v < 0 ? -1 : 0) {}
+    __device__ __int128_t(unsigned int v) : low(v), high(0) {}
+    __device__ __int128_t(long v) : low((unsigned long)(long)v), high(v < 0 ? -1 : 0) {}
+    __device__ __int128_t(unsigned long v) : low(v), high(0) {}
+    __device__ operator unsigned long() const { return low; }
+    __device__ __int128_t operator+(__int128_t b) const {
+        unsigned long sum = low + b.low;
+        unsigned long top = (unsigned long)high + (unsigned long)b.high + (sum < low);
+        return __int128_t(sum, (long)top);
+    }
+    __device__ __int128_t operator-(__int128_t b) const {
+        unsigned long top = (unsigned long)high - (unsigned long)b.high - (low < b.low);
+        return __int128_t(low - b.low, (long)top);
+    }
+    __device__ __int128_t operator*(__int128_t b) const {
+        unsigned long top = __umul64hi(low, b.low) + low * (unsigned long)b.high + (unsigned long)high * b.low;
+        return __int128_t(low * b.low, (long)top);
+    }
+    __device__ __int128_t operator&(__int128_t b) const {
+        return __int128_t(low & b.low, high & b.high);
+    }
+    __device__ __int128_t operator|(__int128_t b) const {
+        return __int128_t(low | b.low, high | b.high);
+    }
+    __device__ __int128_t operator^(__int128_t b) const {
+        return __int128_t(low ^ b.low, high ^ b.high);
+    }
+    __device__ __int128_t operator~() const {
+        return __int128_t(~low, ~high);
+    }
+    __device__ __int128_t operator<<(int n) const {
+        if (n == 0) return *this;
+        if (n >= 64) return __int128_t(0ul, (long)(low << (n - 64)));
+        return __int128_t(low << n, (long)((unsigned long)high << n | low >> (64 - n)));
+    }
+    __device__ __int128_t operator>>(int n) const {
+        if (n == 0) return *this;
+        if (n >= 64) return __int128_t((unsigned long)(high >> (n - 64)), high >> 63);
+        return __int128_t(low >> n | (unsigned long)high << (64 - n), high >> n);
+    }
+    __device__ bool operator==(__int128_t b) const {
+        return low == b.low && high == b.high;
+    }
+    __device__ bool operator!=(__int128_t b) const {
+        return low != b.low || high != b.high;
+    }
+    __device__ bool operator<(__int128_t b) const {
+        return high < b.high || (high == b.high && low < b.low);
+    }
+    __device__ bool operator>(__int128_t b) const {
+        return high > b.high || (high == b.high && low > b.low);
+    }
+    __device__ bool operator<=(__int128_t b) const {
+        return high < b.high || (high == b.high && low <= b.low);
+    }
+    __device__ bool operator>=(__int128_t b) const {
+        return high > b.high || (high == b.high && low >= b.low);
+    }
+    __device__ __int128_t& operator+=(__int128_t b) { return *this = *this + b; }
+    __device__ __int128_t& operator-=(__int128_t b) { return *this = *this - b; }
+    __device__ __int128_t& operator*=(__int128_t b) { return *this = *this * b; }
+    __device__ __int128_t& operator&=(__int128_t b) { return *this = *this & b; }
+    __device__ __int128_t& operator|=(__int128_t b) { return *this = *this | b; }
+    __device__ __int128_t& operator^=(__int128_t b) { return *this = *this ^ b; }
+    __device__ __int128_t& operator<<=(int n) { return *this = *this << n; }
+    __device__ __int128_t& operator>>=(int n) { return *this = *this >> n; }
+};
+struct alignas(16) __uint128_t {
+    unsigned long low;
+    unsigned long high;
+    __device__ __uint128_t() {}
+    __device__ __uint128_t(unsigned long a, unsigned long b) : low(a), high(b) {}
+    __device__ __uint128_t(int v) : low((unsigned long)(long)v), high(v < 0 ? -1 : 0) {}
+    __device__ __uint128_t(unsigned int v) : low(v), high(0) {}
+    __device__ __uint128_t(long v) : low((unsigned long)(long)v), high(v < 0 ? -1 : 0) {}
+    __device__ __uint128_t(unsigned long v) : low(v), high(0) {}
+    __device__ operator unsigned long() const { return low; }
+    __device__ __uint128_t operator+(__uint128_t b) const {
+        unsigned long sum = low + b.low;
+        unsigned long top = (unsigned long)high + (unsigned long)b.high + (sum < low);
+        return __uint128_t(sum, (unsigned long)top);
+    }
+    __device__ __uint128_t operator-(__uint128_t b) const {
+        unsigned long top = (unsigned long)high - (unsigned long)b.high - (low < b.low);
+        return __uint128_t(low - b.low, (unsigned long)top);
+    }
+    __device__ __uint128_t operator*(__uint128_t b) const {
+        unsigned long top = __umul64hi(low, b.low) + low * (unsigned long)b.high + (unsigned long)high * b.low;
+        return __uint128_t(low * b.low, (unsigned long)top);
+    }
+    __device__ __uint128_t operator&(__uint128_t b) const {
+        return __uint128_t(low & b.low, high & b.high);
+    }
+    __device__ __uint128_t operator|(__uint128_t b) const {
+        return __uint128_t(low | b.low, high | b.high);
+    }
+    __device__ __uint128_t operator^(__uint128_t b) const {
+        return __uint128_t(low ^ b.low, high ^ b.high);
+    }
+    __device__ __uint128_t operator~() const {
+        return __uint128_t(~low, ~high);
+    }
+    __device__ __uint128_t operator<<(int n) const {
+        if (n == 0) return *this;
+        if (n >= 64) return __uint128_t(0ul, (unsigned long)(low << (n - 64)));
+        return __uint128_t(low << n, (unsigned long)((unsigned long)high << n | low >> (64 - n)));
+    }
+    __device__ __uint128_t operator>>(int n) const {
+        if (n == 0) return *this;
+        if (n >= 64) return __uint128_t((unsigned long)(high >> (n - 64)), 0ul);
+        return __uint128_t(low >> n | (unsigned long)high << (64 - n), high >> n);
+    }
+    __device__ bool operator==(__uint128_t b) const {
+        return low == b.low && high == b.high;
+    }
+    __device__ bool operator!=(__uint128_t b) const {
+        return low != b.low || high != b.high;
+    }
+    __device__ bool operator<(__uint128_t b) const {
+        return high < b.high || (high == b.high && low < b.low);
+    }
+    __device__ bool operator>(__uint128_t b) const {
+        return high > b.high || (high == b.high && low > b.low);
+    }
+    __device__ bool operator<=(__uint128_t b) const {
+        return high < b.high || (high == b.high && low <= b.low);
+    }
+    __device__ bool operator>=(__uint128_t b) const {
+        return high > b.high || (high == b.high && low >= b.low);
+    }
+    __device__ __uint128_t& operator+=(__uint128_t b) { return *this = *this + b; }
+    __device__ __uint128_t& operator-=(__uint128_t b) { return *this = *this - b; }
+    __device__ __uint128_t& operator*=(__uint128_t b) { return *this = *this * b; }
+    __device__ __uint128_t& operator&=(__uint128_t b) { return *this = *this & b; }
+    __device__ __uint128_t& operator|=(__uint128_t b) { return *this = *this | b; }
+    __device__ __uint128_t& operator^=(__uint128_t b) { return *this = *this ^ b; }
+    __device__ __uint128_t& operator<<=(int n) { return *this = *this << n; }
+    __device__ __uint128_t& operator>>=(int n) { return *this = *this >> n; }
+};

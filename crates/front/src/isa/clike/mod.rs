@@ -128,16 +128,18 @@ mod textures;
 mod type_names;
 mod types;
 mod wide;
+mod wide_integers;
 mod words;
 
 pub use calls::is_reserved;
 pub use classes::{class_name, class_named, initial as class_initial};
-pub use coordinates::Coordinates;
+pub use coordinates::{Coordinates, WarpMapping};
 pub use headers::{included, with_headers};
 pub use language::Language;
 pub use pipe_words::MOST_PACKETS;
 pub use source::{BlockLimit, KernelHead, KernelParameter, ParameterBound, SourceUnit, Traits};
 pub use types::Record;
+pub use wide_integers::wide_integer;
 
 /// One thread's code, parsed.
 #[derive(Debug)]

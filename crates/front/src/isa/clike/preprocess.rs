@@ -24,6 +24,7 @@ use super::language_macros::{CUDA_MACROS, MACROS};
 use super::library_classes::with_classes;
 use super::packs;
 use super::text_words::{Word, words};
+use super::wide_integers::with_wide_integers;
 use super::words::is_keyword;
 use diag::{MAX_NESTING, MappedText, Sink, Span};
 use program::Dialect;
@@ -365,7 +366,7 @@ fn preprocessed(
         && !uses_macros_of_language(source, dialect)
     {
         let missing = Vec::new();
-        let text = packs::written_out(with_classes(text, dialect));
+        let text = packs::written_out(with_classes(with_wide_integers(text, dialect), dialect));
         let text = match whole_file && dialect == Dialect::Cuda {
             true => lambda_arguments::written_out(text),
             false => text,
@@ -398,7 +399,7 @@ fn preprocessed(
         format!("`{name}` is {version} (`--define {name}=…` sets another version)")
     });
     let assumed = assumed.collect();
-    let text = packs::written_out(with_classes(p.out, dialect));
+    let text = packs::written_out(with_classes(with_wide_integers(p.out, dialect), dialect));
     Preprocessed {
         text: match whole_file && dialect == Dialect::Cuda {
             true => lambda_arguments::written_out(text),

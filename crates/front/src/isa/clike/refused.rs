@@ -36,9 +36,9 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     ),
     (
         &["__int128", "__int128_t", "__uint128_t"],
-        [true, false, true],
+        [true, false, false],
         "integers of 128 bits are",
-        "use 64 bits; in CUDA C++, a `ulonglong2` has 16 bytes",
+        "use 64 bits",
     ),
     (&["class"], CUDA, "", "C has `struct`"),
     (

@@ -166,7 +166,15 @@ pub(super) fn bytes_of(element: &str) -> Option<u64> {
         "half" => Some(2),
         "float" => Some(4),
         "double" => Some(8),
-        _ => element.get(1..)?.parse::<u64>().ok().map(|bits| bits / 8),
+        "b128" => Some(16),
+        // Any other name is that of a structure, such as `S128`.
+        _ => match element.strip_prefix(['b', 'f', 's', 'u'])? {
+            "8" => Some(1),
+            "16" => Some(2),
+            "32" => Some(4),
+            "64" => Some(8),
+            _ => None,
+        },
     }
 }
 

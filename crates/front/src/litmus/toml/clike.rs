@@ -13,7 +13,7 @@ use super::TestReader;
 use super::memory::is_identifier;
 use super::template::TemplateChoice;
 use crate::document::{Value, span_of};
-use crate::isa::clike::{ClikeCode, Env, Language, MOST_PACKETS, Record};
+use crate::isa::clike::{ClikeCode, Env, Language, MOST_PACKETS, Record, wide_integer};
 use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::build::CThreadDraft;
 use crate::litmus::demands::check_block;
@@ -250,6 +250,8 @@ impl TestReader<'_, '_> {
         let text = self.string(table, "type", choice)?;
         let name = text.as_str().trim();
         let name = name.strip_prefix("struct ").unwrap_or(name).trim();
+        let word = name.rsplit(' ').next().unwrap_or(name);
+        let name = wide_integer(name).unwrap_or(name);
         let language = Language::of(dialect)
             .filter(|_| is_identifier(name) && !keys::TYPES.contains(&name))?;
         if let Some(unit) = self.of_source() {
@@ -275,7 +277,7 @@ impl TestReader<'_, '_> {
                 else {
                     continue;
                 };
-                if code.as_str().contains(name) {
+                if code.as_str().contains(word) {
                     let unit = ClikeCode::parse(code, language, &mut Sink::new(self.sink.file()));
                     found = unit.structure(name, language);
                 }

@@ -20,7 +20,7 @@ use super::fronts::{Front, Syntax, dialects};
 use super::keys;
 use super::reading::{Form, Reading, of_two};
 use crate::document::{self, Value, span_of};
-use crate::isa::clike::ClikeCode;
+use crate::isa::clike::{ClikeCode, WarpMapping};
 use crate::isa::ptx::PtxEnv;
 use diag::{MappedText, Sink, Span, one_line};
 use program::litmus::{LitmusTest, MAX_BOUND, Prop, Quantifier};
@@ -364,8 +364,13 @@ impl TestReader<'_, '_> {
         let word = self.word(self.root, "dialect", keys::DIALECTS, choice);
         let dialect = dialects().find(|d| Some(d.name()) == word);
         let range = self.index_space(dialect.unwrap_or_default(), kernel, choice)?;
-        let warp = self.layout(kernel, choice)?.warp;
         let errors = self.sink.errors();
+        let layout = self.layout(kernel, choice)?;
+        if layout.mapping != WarpMapping::Consecutive {
+            // The sub-groups of another launch are others.
+            return None;
+        }
+        let warp = layout.warp;
         let (test, _) = self.test(choice)?;
         if self.sink.errors() > errors {
             return None;

@@ -11,9 +11,10 @@ use ::toml::de::{DeTable, DeValue};
 use super::template::TemplateChoice;
 use super::{TestReader, integer};
 use crate::document::{Value, span_of};
-use crate::isa::clike::Coordinates;
+use crate::isa::clike::{Coordinates, WarpMapping};
 use crate::litmus::demands::check_clusters;
-use crate::litmus::fronts::Front;
+use crate::litmus::fronts::{Front, dialects};
+use crate::litmus::keys;
 use crate::litmus::places::{GridLayout, MAX_THREADS};
 use crate::litmus::reading::Reading;
 use diag::Span;
@@ -21,6 +22,9 @@ use program::{Dialect, NdRange, Place, RangeError};
 
 /// Keys of an index space in OpenCL.
 const OF_OPENCL: [&str; 4] = ["global", "local", "offset", "uniform"];
+
+/// The key for which work-items share a sub-group.
+const MAPPING: &str = "sub_group_mapping";
 
 /// Sizes, one per dimension, with their place in the file.
 struct Extent {
@@ -85,6 +89,7 @@ impl TestReader<'_, '_> {
         let warp = self
             .count(table, &["warp", "sub_group"], choice)
             .unwrap_or(32);
+        let mapping = self.mapping(table, choice);
         let cluster = self.extent(table, "cluster", choice);
         let gpu = self.count(table, &["gpu", "device"], choice).unwrap_or(0);
         let domain = self.count(table, &["domain"], choice).unwrap_or(0);
@@ -109,9 +114,31 @@ impl TestReader<'_, '_> {
             gpu,
             domain,
             warp,
+            mapping,
             cluster: shape,
             cooperative,
         })
+    }
+
+    /// Which work-items share a sub-group. The dialects without a choice have no such key.
+    fn mapping(&mut self, table: &DeTable<'_>, choice: &TemplateChoice) -> WarpMapping {
+        let Some(value) = table.get(MAPPING) else {
+            return WarpMapping::Consecutive;
+        };
+        let dialect = self.word(self.root, "dialect", keys::DIALECTS, choice);
+        let dialect = dialects().find(|d| Some(d.name()) == dialect);
+        let dialect = dialect.unwrap_or_default();
+        if !Front::of(dialect).ranges {
+            let message = format!("kernels of the dialect `{dialect}` have no `{MAPPING}`");
+            let span = span_of(value);
+            self.sink.error("conflicting-keys", span, message, |d| {
+                d.label("expected OpenCL, which leaves the mapping to the implementation")
+            });
+        }
+        match self.word(table, MAPPING, keys::MAPPINGS, choice) {
+            Some("strided") => WarpMapping::Strided,
+            _ => WarpMapping::Consecutive,
+        }
     }
 
     /// The index space of a kernel. Reports an error and returns `None` if it is missing or
