@@ -43,7 +43,7 @@ fn example(text: &str) -> Option<(String, String)> {
 }
 
 /// Without the marks of links: `[text](target)` is `text`.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text.trim();
     while let Some(at) = rest.find("](") {

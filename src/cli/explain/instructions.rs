@@ -16,13 +16,13 @@ pub(super) struct PageRow {
 }
 
 /// The rows of an instruction that have all qualifiers of a word, such as `wgmma.fence`. A word of
-/// a refused instruction has its row.
+/// a refused instruction has its row, and a word with a refused qualifier that of the qualifier.
 pub(super) fn rows(word: &str) -> Vec<PageRow> {
     let mut parts = word.split('.');
     let opcode = parts.next().unwrap_or_default();
     let qualifiers: Vec<&str> = parts.collect();
     let mut heading = "";
-    let mut all = Vec::new();
+    let (mut all, mut refused, mut is_opcode) = (Vec::new(), Vec::new(), false);
     for line in TEXT.lines() {
         if let Some(title) = line.strip_prefix("## ") {
             heading = title;
@@ -30,10 +30,18 @@ pub(super) fn rows(word: &str) -> Vec<PageRow> {
         }
         let cells = cells(line);
         let Some(first) = cells.first() else { continue };
-        let names = first.split('`').skip(1).step_by(2);
-        if heading.is_empty() || !names.into_iter().any(|name| name == opcode) {
+        let names: Vec<&str> = first.split('`').skip(1).step_by(2).collect();
+        if heading == "Refused: qualifiers" && names.iter().any(|name| qualifiers.contains(name)) {
+            refused.push(PageRow {
+                heading,
+                form: first.clone(),
+                effect: cells[1].clone(),
+            });
+        }
+        if heading.is_empty() || !names.contains(&opcode) {
             continue;
         }
+        is_opcode |= heading != "Refused: qualifiers";
         let is_refused = heading.starts_with("Refused");
         if heading == "Refused: qualifiers" || !is_refused && !has(&cells[1], &qualifiers) {
             continue;
@@ -48,7 +56,11 @@ pub(super) fn rows(word: &str) -> Vec<PageRow> {
             effect,
         });
     }
-    all
+    // No form of the instruction has these qualifiers.
+    match all.is_empty() && is_opcode {
+        true => refused,
+        false => all,
+    }
 }
 
 /// Whether a form has all of these qualifiers, or longer ones such as `tensormap::generic`.
@@ -101,5 +113,13 @@ mod tests {
         assert_eq!(refused.len(), 1, "{refused:?}");
         assert!(refused[0].heading.starts_with("Refused"), "{refused:?}");
         assert!(refused[0].effect.contains("tensor memory"), "{refused:?}");
+        for word in [
+            "multimem.cp.async.bulk",
+            "cp.async.bulk.wait_group.sync_restrict",
+        ] {
+            let refused = rows(word);
+            assert_eq!(refused.len(), 1, "{refused:?}");
+            assert_eq!(refused[0].heading, "Refused: qualifiers");
+        }
     }
 }

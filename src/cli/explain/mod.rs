@@ -3,10 +3,12 @@
 //!
 //! # Invariants
 //! - Definitions come from the models' texts, base names from the signature, terms from the
-//!   glossary, instructions from their page: nothing about a single name is written here.
+//!   glossary, instructions and words of code from their pages: nothing about a single name is
+//!   written here.
 //! - Without `--model`, a name that several models define appears as the first of them has it; the
 //!   others are listed.
 
+mod book;
 mod example;
 mod glossary;
 mod instructions;
@@ -175,7 +177,23 @@ fn explain(word: &str, models: &[Defined]) -> String {
     if !is_term && !exact {
         instruction_text(&mut out, word);
     }
+    if out.is_empty() {
+        book_text(&mut out, word);
+    }
     out
+}
+
+/// A word of code that is nothing else: the passages of the book that have it.
+fn book_text(out: &mut String, word: &str) {
+    let passages = book::passages(word);
+    if passages.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "{word}: a word of code");
+    for passage in passages {
+        let _ = writeln!(out, "\n  {} ({})", passage.heading, passage.page);
+        indented(out, "    ", &passage.text);
+    }
 }
 
 fn instruction_text(out: &mut String, word: &str) {

@@ -26,8 +26,9 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
         &["ldu"],
     ),
     (
-        "operations of the fabric proxy, of which no clause of causality order speaks (PTX ISA, \
-         Causality Order)",
+        "operations of the fabric proxy, of which no clause of causality order speaks: they are \
+         for accesses \"using the generic proxy\", those \"using the same proxy, and by the same \
+         thread block\", and aliases (PTX ISA, Causality Order)",
         &["fabric"],
     ),
     ("performance events", &["pmevent"]),
@@ -125,8 +126,27 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ),
     ("formatted accesses to surfaces", &["p"]),
     (
-        "bulk copies to multimem addresses, which have one element for each device here",
+        "a multimem address is an alias, and no clause of causality order relates aliases through \
+         the async proxy: there is \"an alias proxy fence along the base causality path\" alone \
+         (PTX ISA, Causality Order)",
         &["cp"],
+    ),
+    (
+        "forms of PTX ISA 9.5: a restricted fence of aliases, where causality order has \"an alias \
+         proxy fence along the base causality path\" alone (PTX ISA, Causality Order)",
+        &["alias"],
+    ),
+    (
+        "waits of PTX ISA 9.5 for some accesses of a group: a group is complete with \"all of the \
+         prior bulk async-groups\" (PTX ISA, cp.async.bulk.wait_group)",
+        &[
+            "sync_restrict",
+            "sync_restrict::reads",
+            "sync_restrict::writes",
+            "sync_restrict::shared::cta",
+            "sync_restrict::shared::cluster",
+            "sync_restrict::global",
+        ],
     ),
     ("multimem addresses", &["multimem"]),
 ];
