@@ -38,8 +38,8 @@ pub(super) struct Closure {
     memo: FxHashMap<(u32, u32, u32), Lit>,
     /// Paths from other events to the events among which the closure is an order.
     last_reached: FxHashMap<(u32, u32), Lit>,
-    /// For each event with only certain outgoing edges, to events that execute whenever it does: the
-    /// nearest of its successors.
+    /// For each event with only certain outgoing edges, to events that execute whenever it does:
+    /// the nearest of its successors.
     after: Vec<Option<Vec<usize>>>,
     /// The same for incoming edges.
     before: Vec<Option<Vec<usize>>>,

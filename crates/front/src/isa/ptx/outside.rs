@@ -137,7 +137,7 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
         &["alias"],
     ),
     (
-        "waits of PTX ISA 9.5 for some accesses of a group: a group is complete with \"all of the \
+        "waits of PTX ISA 9.5 for some accesses of a group: a group is complete with \"all the \
          prior bulk async-groups\" (PTX ISA, cp.async.bulk.wait_group)",
         &[
             "sync_restrict",
