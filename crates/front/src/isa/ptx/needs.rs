@@ -100,11 +100,7 @@ const ANY_INSTRUCTION: &[Need] = &[
 ];
 
 /// The requirement of the registers of clusters.
-const CLUSTER_REGISTERS: ModuleTarget = ModuleTarget {
-    version: (7, 8),
-    target: 90,
-    features: TargetFeatures::Common,
-};
+const CLUSTER_REGISTERS: Need = Need::always((7, 8), 90);
 
 /// The requirements of a row, and those that qualifiers add, for the book.
 #[cfg(test)]
@@ -204,12 +200,16 @@ impl PtxCode {
     pub fn newer(&self, made: ModuleTarget, sink: &mut Sink) {
         for item in &self.items {
             let CodeItem::Instr(m) = item else { continue };
-            let Some(least) = self.needs(m) else {
+            let needs = self.needs(m);
+            let modules = needs.iter().map(|need| need.module);
+            let Some(ModuleTarget {
+                version, target, ..
+            }) = modules.reduce(ModuleTarget::and)
+            else {
                 continue;
             };
-            let (version, target) = (least.module.version, least.module.target);
             let (old, low) = (made.version < version, made.target < target);
-            let alone = least.only.iter().find(|need| !need.is_on(made));
+            let alone = needs.iter().find(|need| !need.is_on(made));
             if !old && !low && alone.is_none() {
                 continue;
             }
@@ -241,36 +241,20 @@ impl PtxCode {
         }
     }
 
-    /// The version and the targets that an instruction requires.
-    fn needs(&self, m: &Matched) -> Option<InstrNeeds> {
+    /// The requirements of an instruction.
+    fn needs(&self, m: &Matched) -> Vec<&'static Need> {
         let text = self.text.as_str();
         let is_written = |word: &&str| m.raw.quals.iter().any(|q| text[q.clone()] == **word);
         let names_cluster = m.raw.operands.iter().any(|o| {
             let name = text[o.range.clone()].trim_start();
             OF_CLUSTERS.iter().any(|r| name.starts_with(r))
         });
-        let needs: Vec<&'static Need> = m
-            .row
+        m.row
             .needs
             .iter()
             .chain(ANY_INSTRUCTION)
             .filter(|need| need.with.is_empty() || need.with.iter().any(is_written))
-            .collect();
-        let modules = needs.iter().map(|need| need.module);
-        let module = modules
-            .chain(names_cluster.then_some(CLUSTER_REGISTERS))
-            .reduce(ModuleTarget::and)?;
-        Some(InstrNeeds {
-            module,
-            only: needs,
-        })
+            .chain(names_cluster.then_some(&CLUSTER_REGISTERS))
+            .collect()
     }
-}
-
-/// The requirements of an instruction.
-struct InstrNeeds {
-    /// The least version and target.
-    module: ModuleTarget,
-    /// The requirements, some of which name the only targets.
-    only: Vec<&'static Need>,
 }
