@@ -14,6 +14,7 @@
 
 use std::ops::Range;
 
+use super::text_words::append_changed;
 use diag::MappedText;
 
 /// A part of a literal: a slice of the source, or the character of an escape.
@@ -42,13 +43,8 @@ pub(super) fn with_kernels_of_literals(text: MappedText) -> MappedText {
         return text;
     }
     let mut out = MappedText::new();
-    let mut from = 0;
-    for literal in &found {
-        out.push_slice(&text, from..literal.range.start);
-        out.push_opaque("\"\"", text.span(literal.range.clone()));
-        from = literal.range.end;
-    }
-    out.push_slice(&text, from..source.len());
+    let ranges = found.iter().map(|literal| literal.range.clone());
+    append_changed(&mut out, &text, ranges.map(|range| (range, "\"\"")));
     for literal in &found {
         out.push_opaque("\n", text.span(literal.range.clone()));
         for part in &literal.parts {

@@ -13,7 +13,7 @@
 use diag::MappedText;
 use program::Dialect;
 
-use super::text_words::words;
+use super::text_words::{append_changed, words};
 
 /// A class: its name behind `cuda::std::`, its name here, and its definition.
 struct LibraryClass {
@@ -80,14 +80,9 @@ pub(super) fn with_classes(text: MappedText, dialect: Dialect) -> MappedText {
             out.push_opaque(class.text, text.span(0..0));
         }
     }
-    let mut from = 0;
-    for (at, class) in found {
-        let whole = all[at].start..all[at + 4].end;
-        out.push_slice(&text, from..whole.start);
-        out.push_opaque(class.own, text.span(whole.clone()));
-        from = whole.end;
-    }
-    out.push_slice(&text, from..source.len());
+    let changes = found.into_iter();
+    let changes = changes.map(|(at, class)| (all[at].start..all[at + 4].end, class.own));
+    append_changed(&mut out, &text, changes);
     out
 }
 

@@ -6,12 +6,28 @@
 use std::ops::Range;
 
 use super::lex::PUNCTUATION;
+use diag::MappedText;
 
 /// A word, and whether it is the first one of its line.
 pub(super) type Word = (Range<usize>, bool);
 
 /// Operators of the preprocessor only.
 const SIGNS: &[&str] = &["::", "##"];
+
+/// Appends a text with other words in the place of some ranges, which come in their order.
+pub(super) fn append_changed<'w>(
+    out: &mut MappedText,
+    text: &MappedText,
+    changes: impl Iterator<Item = (Range<usize>, &'w str)>,
+) {
+    let mut from = 0;
+    for (range, word) in changes {
+        out.push_slice(text, from..range.start);
+        out.push_opaque(word, text.span(range.clone()));
+        from = range.end;
+    }
+    out.push_slice(text, from..text.as_str().len());
+}
 
 /// The words of a text: identifiers, numbers, strings, operators; no white space, no comments.
 pub(super) fn words(source: &str) -> Vec<Word> {

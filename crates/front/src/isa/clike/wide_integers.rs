@@ -10,7 +10,7 @@
 use diag::MappedText;
 use program::Dialect;
 
-use super::text_words::words;
+use super::text_words::{append_changed, words};
 
 const WORD: &str = "__int128";
 const SIGNED: &str = "__int128_t";
@@ -33,20 +33,18 @@ pub(super) fn with_wide_integers(text: MappedText, dialect: Dialect) -> MappedTe
     }
     let all: Vec<_> = words(source).into_iter().map(|w| w.0).collect();
     let word = |at: usize| all.get(at).map_or("", |w| &source[w.clone()]);
-    let mut out = MappedText::new();
-    let mut from = 0;
-    for at in (0..all.len()).filter(|at| word(*at) == WORD) {
+    let named = (0..all.len()).filter(|at| word(*at) == WORD);
+    let changes = named.map(|at| {
         let is_sign = |word: &str| matches!(word, "unsigned" | "signed");
         let first = at.checked_sub(1).filter(|before| is_sign(word(*before)));
         let last = Some(at + 1).filter(|behind| is_sign(word(*behind)));
         let sign = first.or(last).map_or("", word);
         let whole = all[first.unwrap_or(at)].start..all[last.unwrap_or(at)].end;
         let name = if sign == "unsigned" { UNSIGNED } else { SIGNED };
-        out.push_slice(&text, from..whole.start);
-        out.push_opaque(name, text.span(whole.clone()));
-        from = whole.end;
-    }
-    out.push_slice(&text, from..source.len());
+        (whole, name)
+    });
+    let mut out = MappedText::new();
+    append_changed(&mut out, &text, changes);
     out
 }
 
