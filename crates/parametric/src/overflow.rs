@@ -263,7 +263,7 @@ impl LeavingNumbers<'_> {
         (all, least_of)
     }
 
-    /// The iterations of which a term has the one before.
+    /// The iterations `k` for which a term contains `k - 1`.
     fn before(&mut self, t: Term) -> Vec<Term> {
         let mut all = Vec::new();
         self.terms.visit(&[t], &mut |inner| {

@@ -1,7 +1,7 @@
 //! Random kernels, held against the exact engines at small launches: nothing that races there is
 //! proved race-free, and nothing that diverges there is proved uniform.
 //!
-//! `FENCEPOST_KERNELS=N` compares so many, from number `FENCEPOST_SEED` on. Suspicions are tried
+//! `FENCEPOST_KERNELS=N` compares N kernels, from number `FENCEPOST_SEED` on. Suspicions are tried
 //! for one of `FENCEPOST_TRIES` kernels.
 #![cfg(feature = "z3")]
 

@@ -20,7 +20,7 @@ pub struct Companions {
 }
 
 impl Companions {
-    /// From the pairs `(i, k)` of which `k` executes whenever `i` does.
+    /// Takes the pairs `(i, k)` where `k` executes whenever `i` does.
     pub fn new(of: Rel) -> Self {
         Companions {
             by: of.inverse(),

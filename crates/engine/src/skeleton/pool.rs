@@ -747,7 +747,7 @@ impl TermPool {
         self.entails_within(a, b, &mut unlimited)
     }
 
-    /// As [`TermPool::entails`], in at most so many steps; `false` if they do not suffice.
+    /// As [`TermPool::entails`], but takes its steps from a budget. A spent budget gives `false`.
     pub(crate) fn entails_within(&self, a: Cond, b: Cond, steps: &mut usize) -> bool {
         let mut seen = rustc_hash::FxHashSet::default();
         let mut open = vec![(a, b)];

@@ -33,7 +33,7 @@ pub enum WarpMapping {
     /// Those with consecutive linear ids, as in CUDA.
     #[default]
     Consecutive,
-    /// Those whose linear ids are the number of sub-groups apart.
+    /// A sub-group takes every n-th work-item, where n is the number of sub-groups.
     Strided,
 }
 
