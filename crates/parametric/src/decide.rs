@@ -318,11 +318,12 @@ pub(crate) fn run(form: &Form, sizes: Sizes, options: RunOptions) -> Result<Symb
         setting,
         behaviour,
         handovers: Vec::new(),
+        trusts_phases: false,
         sides: Sides::default(),
         equal: FxHashMap::default(),
     };
     if without != Some(Part::Rings) {
-        run.handovers = handovers(&mut run, &form.test.program);
+        run.handovers = handovers(&mut run, &form.test.program, options.wraps);
     }
     Ok(run)
 }
@@ -449,6 +450,7 @@ impl Proof<'_> {
         run: &mut SymbolicRun,
     ) -> Option<KernelVerdict> {
         let doubles = !run.behaviour.doublings.is_empty();
+        self.overflow |= run.trusts_phases;
         if !(self.overflow || doubles) || self.wraps {
             return None;
         }

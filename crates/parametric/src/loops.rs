@@ -365,48 +365,76 @@ impl Exec<'_> {
                     || exec.terms.symbol(*id).origin == Origin::Free
             })
         };
-        // A conversion changes nothing of a value that begins within its type, nor of a sum.
-        let whole = self.terms.range(from);
-        let is_it = |exec: &Self, op: BinOp, ty: Ty, t: Term| match *exec.terms.node(t) {
-            Node::Cast(to, inner) if inner == symbol => {
-                let of = range_of(to);
-                let fits = of.0 <= whole.0 && whole.1 <= of.1;
-                fits || (matches!(op, BinOp::Add | BinOp::Sub) && to.bits >= ty.bits)
-            }
-            _ => t == symbol,
+        let (inner, cast) = match *self.terms.node(after) {
+            Node::Cast(ty, inner) => (inner, Some(ty)),
+            _ => (after, None),
         };
-        let by = |exec: &Self, t: Term| match *exec.terms.node(t) {
-            Node::Bin(op, ty, a, b) if is_it(exec, op, ty, a) && own(exec, b) => Some((op, ty, b)),
-            Node::Bin(op @ (BinOp::Add | BinOp::Mul), ty, a, b)
-                if is_it(exec, op, ty, b) && own(exec, a) =>
-            {
-                Some((op, ty, a))
+        let step = match *self.terms.node(inner) {
+            Node::Bin(op, ty, a, b) if own(self, b) && self.converted(a, symbol).is_some() => {
+                Some((op, ty, b, self.converted(a, symbol)))
+            }
+            Node::Bin(op @ (BinOp::Add | BinOp::Mul), ty, a, b) if own(self, a) => {
+                Some((op, ty, a, self.converted(b, symbol)))
             }
             _ => None,
         };
-        let (plain, cast) = match *self.terms.node(after) {
-            Node::Cast(ty, inner) => (by(self, inner), Some(ty)),
-            _ => (by(self, after), None),
-        };
-        if let Some((op, ty, by)) = plain
+        if let Some((op, ty, by, Some(to))) = step
+            && self.keeps_step(op, from, [Some(ty), cast, to])
             && let Some(closed) = self.recurrence(shape, op, ty, from, by)
         {
             // A conversion cuts a number in each iteration, whatever the type of the operation.
             if let (Some(doubled), Some(_)) = (self.doubled.last_mut(), cast) {
                 doubled.1 = true;
             }
-            return Some(cast.map_or(closed, |ty| self.terms.cast(ty, closed)));
+            let closed = cast.map_or(closed, |ty| self.terms.cast(ty, closed));
+            let out = cast.unwrap_or(ty);
+            let is_plain = self.holds(out, from) && (out.bits <= ty.bits || self.holds(ty, from));
+            // The first value is not converted.
+            return Some(match is_plain {
+                true => closed,
+                false => {
+                    let first = self.is_zero(k);
+                    self.terms.ite(first, from, closed)
+                }
+            });
         }
         self.cyclic(shape, symbol, from, after)
     }
 
-    /// Whether a term is a symbol, converted or not. A conversion to 32 bits or more keeps a value
-    /// that never leaves its type.
-    fn is(&self, t: Term, symbol: Term) -> bool {
-        match *self.terms.node(t) {
-            Node::Cast(ty, inner) => ty.bits >= 32 && inner == symbol,
-            _ => t == symbol,
+    /// Whether an operation and conversions, once in each iteration, make what the operation makes
+    /// with all iterations at once. `types`: that of the operation, and those of the conversions
+    /// behind it and in front of it.
+    fn keeps_step(&self, op: BinOp, from: Term, types: [Option<Ty>; 3]) -> bool {
+        match op {
+            // Such numbers only fall.
+            BinOp::Shr | BinOp::Div => types.into_iter().flatten().all(|ty| self.holds(ty, from)),
+            // The lowest bits of the result are made of the lowest bits of the operands.
+            _ => {
+                let [of, behind, before] = types.map(|ty| ty.map_or(64, |ty| ty.bits));
+                before >= of.min(behind)
+            }
         }
+    }
+
+    /// Whether all values of a term are in a type. Any word is in one of 64 bits.
+    fn holds(&self, ty: Ty, t: Term) -> bool {
+        let (of, range) = (range_of(ty), self.terms.range(t));
+        ty.bits >= 64 || (of.0 <= range.0 && range.1 <= of.1)
+    }
+
+    /// The conversion of a symbol that a term is, if it is that; `Some(None)`: it is the symbol.
+    fn converted(&self, t: Term, symbol: Term) -> Option<Option<Ty>> {
+        match *self.terms.node(t) {
+            Node::Cast(ty, inner) if inner == symbol => Some(Some(ty)),
+            _ => (t == symbol).then_some(None),
+        }
+    }
+
+    /// Whether a term is a symbol, converted or not. A conversion to 32 bits or more keeps a value
+    /// that is in both of its types.
+    fn is(&self, t: Term, symbol: Term) -> bool {
+        let of = self.converted(t, symbol);
+        of.is_some_and(|ty| ty.is_none_or(|ty| ty.bits >= 32))
     }
 
     /// A value that comes back to itself: `(v + c) % n`, `v ^ c`, `1 - v`, `v + 1 == n ? 0 : v +
@@ -426,6 +454,8 @@ impl Exec<'_> {
         fn is_zero(exec: &Exec<'_>, t: Term) -> bool {
             exec.terms.constant(t) == Some(0)
         }
+        // A mask takes the lowest bits, whether the sum leaves its type or not.
+        let is_masked = matches!(self.terms.node(after), Node::Bin(BinOp::And, ..));
         let (ty, by, size) = match *self.terms.node(after) {
             Node::Bin(BinOp::Rem, _, a, n) => {
                 let (ty, by) = step(self, a)?;
@@ -458,12 +488,14 @@ impl Exec<'_> {
                     BinOp::Xor if self.is(a, symbol) => (b, a),
                     _ => (a, b),
                 };
-                let (of, range) = (range_of(ty), self.terms.range(from));
-                let fits = of.0 <= range.0 && range.1 <= of.1;
                 self.terms
                     .constant(other)
-                    .filter(|_| fits && self.is(own, symbol))?;
+                    .filter(|_| self.is(own, symbol))?;
                 let swapped = self.terms.bin(op, ty, other, from);
+                let types = [Some(ty), self.converted(own, symbol)?];
+                let mut types = types.into_iter().flatten();
+                let fits = |ty| self.holds(ty, from) && self.holds(ty, swapped);
+                types.all(fits).then_some(())?;
                 return Some(self.every_other(k, from, swapped));
             }
             Node::Cmp(CmpOp::Eq, _, a, b) if self.is(a, symbol) && is_zero(self, b) => {
@@ -474,6 +506,10 @@ impl Exec<'_> {
         };
         let range = self.terms.range(from);
         if size > 1 << 20 || by > size || range.0 < 0 || range.1 >= i128::from(size) {
+            return None;
+        }
+        let most = if is_masked { size - 1 } else { size - 1 + by };
+        if i128::from(most) > range_of(ty).1 {
             return None;
         }
         let (by, size) = (self.terms.int(by), self.terms.int(size));
@@ -577,7 +613,10 @@ impl Exec<'_> {
         };
         let counter = self.terms.range(after);
         let range = match counter.0 >= 0 {
-            true => (counter.0.min(self.terms.range(from).0), counter.1),
+            true => {
+                let first = self.terms.range(from);
+                (counter.0.min(first.0), counter.1.max(first.1))
+            }
             false => range_of(Ty::WORD),
         };
         let symbol = Symbol {
@@ -634,7 +673,7 @@ impl Exec<'_> {
             }
         }
         let amount = match times {
-            1 => k,
+            1 if ty.bits >= 32 => k,
             _ => {
                 // Behind so many iterations nothing is left, and the product stays in its type.
                 let (times, most) = (self.terms.int(times), self.terms.int(64));

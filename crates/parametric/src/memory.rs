@@ -18,7 +18,7 @@
 //!   kernel that races.
 //! - A ticket is what an atomic addition reads. Up to the first race, two additions to the same
 //!   place read values that are at least the first summand apart, as long as nothing but such
-//!   additions writes there.
+//!   additions writes there. A large summand stands for a subtraction, so it tells nothing.
 
 use program::tags::Tag;
 use program::{Access, BinOp, Dialect, Expr, LocId, LocationKind, Space, Ty};
@@ -26,6 +26,9 @@ use program::{Access, BinOp, Dialect, Expr, LocId, LocationKind, Space, Ty};
 use crate::exec::{AccessAt, Counter, Exec, MemoryEffect, PlaceAt, State};
 use crate::operations::{Cell, Ticket, added, is_plain, is_strong, synchronizes};
 use crate::term::{Level, Node, Origin, Symbol, SymbolId, Term, range_of};
+
+/// So many additions to one place do not make its value wrap around.
+const MANY: i128 = 1 << 16;
 
 /// A place that an access may reach, if a condition holds.
 #[derive(Clone, Copy)]
@@ -86,7 +89,7 @@ impl Exec<'_> {
                 let held = known.unwrap_or_else(|| self.held(at, state, place, does, access));
                 if self.recording {
                     self.note(at, state, place, does, access);
-                    self.note_ticket(at, state, place, held);
+                    self.note_ticket(at, state, place, (held, access.ty));
                 }
                 held
             };
@@ -164,8 +167,9 @@ impl Exec<'_> {
         });
     }
 
-    /// Notes what an atomic addition reads.
-    fn note_ticket(&mut self, at: usize, state: &State, place: GuardedPlace, value: Term) {
+    /// Notes what an atomic addition reads: a value of a type.
+    fn note_ticket(&mut self, at: usize, state: &State, place: GuardedPlace, read: (Term, Ty)) {
+        let (value, ty) = read;
         let GuardedPlace {
             guard,
             object,
@@ -184,11 +188,13 @@ impl Exec<'_> {
             }
             false => return,
         };
-        if self.writes.counted[number] && self.terms.range(by).0 >= 0 {
+        let (most, range) = (range_of(ty).1 / MANY, self.terms.range(by));
+        if self.writes.counted[number] && range.0 >= 0 && range.0 <= most {
             self.found.tickets.push(Ticket {
                 guard,
                 value,
                 by,
+                most: most as i64,
                 object,
                 is_shared: self.is_shared(object),
                 offset,

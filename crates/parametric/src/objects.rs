@@ -121,6 +121,7 @@ impl Exec<'_> {
                 role: if is_one { role } else { ObjectRole::Other },
                 synchronizes,
                 iterations: self.outer.clone(),
+                at: self.origin[at],
                 order: at,
             });
         }

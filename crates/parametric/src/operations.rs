@@ -22,6 +22,8 @@ pub struct Ticket {
     pub value: Term,
     /// What it adds.
     pub by: Term,
+    /// The largest such number of which not even many make the sum wrap around.
+    pub most: i64,
     /// The object.
     pub object: LocId,
     /// Whether each block has one of its own.
@@ -61,17 +63,9 @@ impl Writes {
             if instr.op.write().is_none() {
                 continue;
             }
-            let mut bases = Vec::new();
-            if let Some(address) = instr.op.address() {
-                address.visit(&mut |e| {
-                    if let Expr::Address(loc) = e {
-                        bases.push(usize::from(program.object(*loc).0));
-                    }
-                });
-            }
-            if bases.is_empty() {
-                bases.extend((0..count).filter(|n| !holders.contains(n)));
-            }
+            let bases = instr.op.address().and_then(|e| bases(e, program));
+            let bases =
+                bases.unwrap_or_else(|| { 0..count }.filter(|n| !holders.contains(n)).collect());
             let is_sum = added(&instr.op).is_some();
             let is_store = is_plain_store(&instr.op, program);
             for object in bases {
@@ -81,6 +75,17 @@ impl Writes {
             }
         }
         writes
+    }
+}
+
+/// The objects that an address may be of; `None`: it may be of any.
+fn bases(address: &Expr, program: &Program) -> Option<Vec<usize>> {
+    match address {
+        Expr::Address(loc) => Some(vec![usize::from(program.object(*loc).0)]),
+        Expr::Bin(_, _, a, b) => bases(a, program).or_else(|| bases(b, program)),
+        Expr::Select(_, a, b) => Some([bases(a, program)?, bases(b, program)?].concat()),
+        Expr::Cast(_, a) => bases(a, program),
+        _ => None,
     }
 }
 
@@ -170,6 +175,8 @@ pub struct ObjectOp {
     pub synchronizes: bool,
     /// The iterations in which it is, outermost first.
     pub iterations: Vec<Term>,
+    /// Its instruction.
+    pub at: usize,
     /// Its position in a walk through the code.
     pub order: usize,
 }

@@ -20,6 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::exec::Doubling;
 use crate::integers::{leaving, trusted};
+use crate::operations::ObjectRole;
 use crate::pairs::SymbolicRun;
 use crate::solver::{Said, SolverConstants, ask};
 use crate::term::{Node, Origin, Term, Terms, children, exact, range_of};
@@ -111,6 +112,20 @@ fn places(run: &SymbolicRun) -> Vec<NumbersAt> {
             at: barrier.at,
             reached: barrier.facts.clone(),
             values: [&barrier.within[..], &[barrier.guard]].concat(),
+            offset: None,
+        });
+    }
+    for op in &behaviour.objects {
+        let own = match op.role {
+            ObjectRole::Init(count) => Some(count),
+            ObjectRole::Wait(parity) => Some(parity),
+            ObjectRole::Arrive | ObjectRole::Other => None,
+        };
+        let values = [op.offset, op.guard, op.head].into_iter();
+        all.push(NumbersAt {
+            at: op.at,
+            reached: op.facts.clone(),
+            values: values.chain(own).collect(),
             offset: None,
         });
     }

@@ -141,6 +141,8 @@ pub(crate) struct SymbolicRun {
     pub(crate) behaviour: Behaviour,
     /// What mbarrier objects order.
     pub(crate) handovers: Vec<Handover>,
+    /// Whether these take sums not to overflow.
+    pub(crate) trusts_phases: bool,
     pub(crate) sides: Sides,
     /// Questions whether two unordered threads are in the same iteration, each with its answer.
     /// With it, whether that takes sums not to overflow.
@@ -522,6 +524,10 @@ impl<'a> Two<'a> {
         let (behind_x, behind_y) = (self.terms.plus(x, by), self.terms.plus(y, to));
         let before = self.terms.cmp(CmpOp::Le, Ty::WORD, behind_x, y);
         let behind = self.terms.cmp(CmpOp::Le, Ty::WORD, behind_y, x);
+        for (by, ticket) in [(by, first), (to, second)] {
+            let most = self.terms.int(ticket.most);
+            both.push(self.terms.cmp(CmpOp::Le, Ty::WORD, by, most));
+        }
         let both = self.terms.and(both);
         let not = self.terms.not(both);
         Some(self.terms.or(vec![not, before, behind]))

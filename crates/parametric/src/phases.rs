@@ -54,11 +54,11 @@ struct Arrivals {
     is_one: bool,
 }
 
-/// Finds the handovers of a kernel.
-pub(crate) fn handovers(run: &mut SymbolicRun, program: &Program) -> Vec<Handover> {
+/// Finds the handovers of a kernel. `wraps`: numbers are machine words.
+pub(crate) fn handovers(run: &mut SymbolicRun, program: &Program, wraps: bool) -> Vec<Handover> {
     let objects = run.behaviour.objects.clone();
     let (mut waits, mut arrivals) = (Vec::new(), Vec::new());
-    let mut proof = PhaseProof { run };
+    let mut proof = PhaseProof { run, wraps };
     for op in &objects {
         match op.role {
             ObjectRole::Wait(parity) => waits.extend(proof.awaited(op, parity)),
@@ -95,15 +95,20 @@ pub(crate) fn handovers(run: &mut SymbolicRun, program: &Program) -> Vec<Handove
 /// Asks questions about operations on objects.
 struct PhaseProof<'a> {
     run: &'a mut SymbolicRun,
+    /// Whether all questions are about machine words, where numbers wrap around.
+    wraps: bool,
 }
 
 impl PhaseProof<'_> {
-    /// Whether conditions cannot hold together.
+    /// Whether conditions cannot hold together. Where that takes sums not to overflow, the numbers
+    /// of all operations on objects are held against their types ([`crate::overflow`]).
     fn never(&mut self, conditions: &[Term]) -> bool {
-        let (text, overflow) = integers::question(&mut self.run.terms, conditions);
-        if ask(&text, QUESTION, SolverConstants::Nothing) == Said::No {
-            self.run.terms.may_overflow |= overflow;
-            return true;
+        if !self.wraps {
+            let (text, overflow) = integers::question(&mut self.run.terms, conditions);
+            if ask(&text, QUESTION, SolverConstants::Nothing) == Said::No {
+                self.run.trusts_phases |= overflow;
+                return true;
+            }
         }
         let text = words::question(&self.run.terms, conditions);
         ask(&text, QUESTION, SolverConstants::Nothing) == Said::No

@@ -5,18 +5,17 @@
 //! for one of `FENCEPOST_TRIES` kernels.
 #![cfg(feature = "z3")]
 
+mod exact;
 mod generator;
+mod random;
 
 use std::time::Duration;
 
-use cat::model::load_shipped;
-use engine::skeleton::signature::signature;
-use engine::{Engine, Limits as ExactLimits};
-use generator::{Generator, HEAD, Random};
+use exact::{exact, number, said};
+use generator::{Generator, HEAD};
 use parametric::decide::Part;
-use parametric::{KernelInput, KernelLimits, KernelProperty, KernelVerdict, decide};
-use verdict::Verdict;
-use why::Session;
+use parametric::{KernelLimits, KernelProperty, KernelVerdict};
+use random::Random;
 
 /// The launch of a kernel: blocks, threads of a block in two dimensions, and its argument.
 #[derive(Clone, Copy)]
@@ -94,48 +93,6 @@ fn file(seed: u64, code: &str, size: KernelSize) -> String {
     )
 }
 
-/// What the exact engines say of a property in the launch of a file.
-fn exact(text: &str, property: KernelProperty) -> Option<bool> {
-    let tests = front::litmus::parse("kernel.toml", text.as_bytes()).ok()?;
-    let model = load_shipped("cuda", &signature())?.ok()?;
-    let limits = ExactLimits {
-        bound: Some(8),
-        timeout: Some(Duration::from_secs(2)),
-    };
-    let mut session = Session::new(&tests[0], &model, Engine::Auto, limits, &[]);
-    let answer = match property {
-        KernelProperty::Race | KernelProperty::Bounds => session.race()?,
-        KernelProperty::Divergence => session.undefined()?,
-    };
-    match answer.verdict {
-        Verdict::Racy => Some(true),
-        Verdict::Undefined => {
-            let fault = answer.fault?;
-            Some(fault.relation.contains("diverg"))
-        }
-        Verdict::RaceFree | Verdict::Defined => Some(false),
-        _ => None,
-    }
-}
-
-fn number(name: &str, otherwise: u64) -> u64 {
-    let text = std::env::var(name).ok();
-    text.and_then(|n| n.parse().ok()).unwrap_or(otherwise)
-}
-
-/// What the engine says of a kernel.
-fn said(text: &str, property: KernelProperty, any: bool, limits: &KernelLimits) -> KernelVerdict {
-    let forms = front::litmus::form::forms("kernel.toml", text.as_bytes());
-    let forms = forms.unwrap_or_else(|errors| panic!("{text}\n{errors:#?}"));
-    let kernel = KernelInput {
-        form: &forms[0],
-        name: "kernel.toml",
-        bytes: text.as_bytes(),
-        source: None,
-    };
-    decide(kernel, property, any, limits)
-}
-
 const LIMITS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_millis(1500));
 
 #[test]
@@ -181,14 +138,14 @@ fn compared(seed: u64) -> Vec<(String, Option<String>)> {
             let mut key = format!("{property:?} any={any} {word}");
             let mut missed = None;
             if word == "never" {
-                let truth = *exact_here.get_or_insert_with(|| exact(&text, property));
+                let truth = *exact_here.get_or_insert_with(|| exact(&text, "cuda", property));
                 key = format!("{key} {truth:?}");
                 missed = (truth == Some(true)).then(|| text.clone());
             }
             // A proof for every launch holds in others, too.
             for _ in 0..if word == "never" && any { 2 } else { 0 } {
                 let other = file(seed, &code, KernelSize::random(&mut random, &code));
-                if exact(&other, property) == Some(true) {
+                if exact(&other, "cuda", property) == Some(true) {
                     missed.get_or_insert(other);
                 }
             }
@@ -248,7 +205,11 @@ fn each_part_of_the_argument_is_needed() {
     for (part, grid, code) in NEEDS {
         let size = KernelSize::line(grid, 2, 2);
         let text = file(0, code, size);
-        assert_eq!(exact(&text, KernelProperty::Race), Some(true), "{text}");
+        assert_eq!(
+            exact(&text, "cuda", KernelProperty::Race),
+            Some(true),
+            "{text}"
+        );
         let never = |without: Option<Part>| {
             let limits = KernelLimits {
                 question: Duration::from_secs(20),

@@ -5,8 +5,8 @@
 mod common;
 mod ring;
 
-use common::{kernel, never, races, without};
-use parametric::Proved;
+use common::{asked, kernel, never, races, without};
+use parametric::{KernelProperty, KernelVerdict, Proved};
 use ring::{RING, ring};
 
 #[test]
@@ -144,4 +144,63 @@ OTHER:
     never(&ring(code), true, Proved::EveryLaunch);
     let other = code.replace("[full], 0", "[full], 1");
     races(&ring(&other), false);
+}
+
+/// One stage, whose parity a consumer makes of a number that wraps around.
+const WRAPPING: &str = "\t.reg .pred %p<9>;
+\t.reg .b32 %r<40>;
+\tmov.u32 %r1, %tid.x;
+\tmov.u32 %r2, 0;
+\tsetp.ne.u32 %p1, %r1, 0;
+\t@%p1 bra CONSUMER;
+FILL:
+\tsetp.ge.u32 %p2, %r2, n;
+\t@%p2 bra DONE;
+\tand.b32 %r4, %r2, 1;
+\txor.b32 %r8, %r4, 1;
+WAIT_EMPTY:
+\tmbarrier.try_wait.parity.shared.b64 %p3, [empty], %r8;
+\t@!%p3 bra WAIT_EMPTY;
+\tst.shared.u32 [s], %r2;
+\tmbarrier.arrive.shared.b64 _, [full];
+\tadd.u32 %r2, %r2, 1;
+\tbra FILL;
+CONSUMER:
+\tsetp.gt.u32 %p2, %r1, 1;
+\t@%p2 bra DONE;
+DRAIN:
+\tsetp.ge.u32 %p2, %r2, n;
+\t@%p2 bra DONE;
+\tshl.b32 %r20, %r2, BY;
+\tshr.u32 %r21, %r20, BY;
+\tsetp.eq.u32 %p5, %r21, %r2;
+\tand.b32 %r4, %r2, 1;
+\txor.b32 %r22, %r4, 1;
+\tselp.b32 %r4, %r4, %r22, %p5;
+WAIT_FULL:
+\tmbarrier.try_wait.parity.shared.b64 %p3, [full], %r4;
+\t@!%p3 bra WAIT_FULL;
+\tld.shared.u32 %r14, [s];
+\tmbarrier.arrive.shared.b64 _, [empty];
+\tadd.u32 %r2, %r2, 1;
+\tbra DRAIN;
+DONE:
+\tret;";
+
+/// In iteration 4, the parity is that of the phase before if two bits of the number are left.
+#[test]
+fn a_parity_of_a_number_that_wraps_around() {
+    let memory = "s = { type = \"u32\", space = \"shared\" }
+full = { type = \"mbarrier\", init = 1, space = \"shared\" }
+empty = { type = \"mbarrier\", init = 1, space = \"shared\" }";
+    let ring = |by: &str| {
+        let launch = "grid = 1\nblock = 2\nregs = { n = 5 }";
+        kernel("ptx", memory, launch, &WRAPPING.replace("BY", by))
+    };
+    races(&ring("30"), false);
+    for any in [false, true] {
+        let said = asked(&ring("30"), KernelProperty::Race, any);
+        assert!(!matches!(said, KernelVerdict::Never { .. }), "{said:?}");
+    }
+    never(&ring("26"), false, Proved::EveryContent);
 }

@@ -31,6 +31,33 @@ fn tickets_are_places_of_their_own() {
     races(&cuda(TWO, &own.replace("r[at]", "r[at / 2]")), true);
 }
 
+/// A large summand makes the counter wrap around: it counts down, or gives a number twice.
+#[test]
+fn tickets_that_count_down() {
+    let own = "int n;
+unsigned at = atomicAdd((unsigned *)&c, BY);
+if (at >= FROM) a[0] = at;";
+    let said = |by: &str, from: &str| {
+        let code = own.replace("BY", by).replace("FROM", from);
+        asked(&cuda(BLOCK, &code), KernelProperty::Race, false)
+    };
+    let cases = [
+        ("0xffffffffu", "0xfffffffeu"),
+        ("0u - (threadIdx.x + 1u)", "0xfffffff0u"),
+        ("0x80000000u", "0u"),
+        ("(threadIdx.x + 1u) * 0x40000000u", "1u"),
+    ];
+    for (by, from) in cases {
+        let said = said(by, from);
+        assert!(
+            !matches!(said, KernelVerdict::Never { .. }),
+            "{by}: {said:?}"
+        );
+    }
+    let one = said("1u", "0xffffffffu");
+    assert!(matches!(one, KernelVerdict::Never { .. }), "{one:?}");
+}
+
 #[test]
 fn tickets_of_several_places() {
     let own = "int n;\nint at = atomicAdd(&c, 4);\nfor (int i = 0; i < 4; i++) r[at + i] = i;";

@@ -3,24 +3,10 @@
 
 use std::fmt::Write;
 
-/// Numbers that look random.
-pub(crate) struct Random(pub(crate) u64);
+use crate::random::Random;
 
-impl Random {
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (self.0 >> 33) % n
-    }
-
-    fn of<T: Clone>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize].clone()
-    }
-}
-
-/// The code in front of each kernel. `u` may wrap around, `w` has 64 bits.
+/// The code in front of each kernel. `u`, `j` and `y` may wrap around, `w` has 64 bits, and `z`
+/// leads to one of the first three elements of `s`. The thread has `a` alone.
 pub(crate) const HEAD: &str = "__shared__ int s[16];
 __shared__ int p[5];
 __shared__ long long l[4];
@@ -32,10 +18,20 @@ int i = blockIdx.x * blockDim.x + threadIdx.x;
 unsigned u = i;
 long long w = t;
 int x = 0;
+short j = t;
+unsigned char y = t;
+int *z = n > 2 ? &s[2] : &s[0];
+int a[4];
+a[0] = t;
+a[1] = 1;
+a[2] = b;
+a[3] = 0;
+struct P { int m; short e; char o; };
+__shared__ P r[4];
 ";
 
 /// Arrays: a name, the number of elements as a mask or a divisor, and whether atomics take it.
-const ARRAYS: [(&str, &str, bool); 9] = [
+const ARRAYS: [(&str, &str, bool); 16] = [
     ("s", "& 15", true),
     ("s", "& 15", true),
     ("g", "& 15", true),
@@ -45,9 +41,16 @@ const ARRAYS: [(&str, &str, bool); 9] = [
     ("c", "& 7", false),
     ("q", "& 7", false),
     ("g", "% 13u", true),
+    ("z", "& 7", true),
+    ("z", "& 7", true),
+    ("a", "& 3", false),
+    ("a", "& 3", false),
+    ("r", "& 3].m", false),
+    ("r", "& 3].e", false),
+    ("r", "& 3].o", false),
 ];
 
-const INDICES: [&str; 42] = [
+const INDICES: [&str; 54] = [
     "t",
     "t + 1",
     "7 - t",
@@ -90,9 +93,21 @@ const INDICES: [&str; 42] = [
     "(unsigned char)(t * 64)",
     "min(t, n)",
     "t < 2 ? t : 7 - t",
+    "j",
+    "y",
+    "y >> 6",
+    "j >> 1",
+    "(short)(j * 0x4001) >> 12",
+    "(t - 3) / 2",
+    "(t - 3) >> 1",
+    "(signed char)(t * 100) >> 4",
+    "a[t & 3]",
+    "a[n & 3]",
+    "x >> 1",
+    "x / 4",
 ];
 
-const CONDITIONS: [&str; 19] = [
+const CONDITIONS: [&str; 29] = [
     "t < 2",
     "t == 0",
     "t % 2 == 0",
@@ -112,10 +127,20 @@ const CONDITIONS: [&str; 19] = [
     "t < n && b == 0",
     "t == n || row == 1",
     "(t ^ n) & 1",
+    "j < 0",
+    "y > 100",
+    "x > 100",
+    "x == 3",
+    "a[1] == 1",
+    "a[t & 3] == t",
+    "z == &s[0]",
+    "(t - 3) / 2 == 0",
+    "__any_sync(0xffffffffu, t == n)",
+    "x >> 1 == -1",
 ];
 
 /// Heads of loops. `k` becomes a variable of its own.
-const LOOPS: [&str; 20] = [
+const LOOPS: [&str; 30] = [
     "int k = 0; k < 2; k++",
     "int k = 1; k < blockDim.x; k *= 2",
     "int k = blockDim.x / 2; k > 0; k /= 2",
@@ -136,10 +161,20 @@ const LOOPS: [&str; 20] = [
     "unsigned k = 0x40000000u; k != 0u; k <<= 1",
     "unsigned k = 0xfffffffeu; k != 1u; k++",
     "unsigned k = 3u; k < 4u; k--",
+    "short k = 32765; k > 0; k++",
+    "unsigned char k = 252; k != 1; k++",
+    "signed char k = 120; k > 0; k += 3",
+    "unsigned short k = 65533u; k > 10; k++",
+    "int k = -5; k < 0; k /= 2",
+    "int k = -8; k != -1; k >>= 1",
+    "int k = 6 - t; k > 0; k -= 2",
+    "int k = n; k >= 0; k -= blockDim.x",
+    "int k = 0; k < 3; k += 1",
+    "unsigned char k = 1; k != 0; k *= 4",
 ];
 
 /// Assignments to the numbers of a thread.
-const ASSIGNMENTS: [&str; 10] = [
+const ASSIGNMENTS: [&str; 32] = [
     "x = t;",
     "x++;",
     "x = x ^ 1;",
@@ -150,6 +185,28 @@ const ASSIGNMENTS: [&str; 10] = [
     "u *= 0x10001u;",
     "w += 5;",
     "w = w ^ t;",
+    "x = (unsigned char)x + 100;",
+    "x = (unsigned char)(x + 100);",
+    "x = (unsigned char)x * 2;",
+    "x = (unsigned char)(x >> 1);",
+    "x = (signed char)(x + 90);",
+    "x = (short)x - 7;",
+    "x /= 2;",
+    "x >>= 1;",
+    "x = (x + 1) % 3;",
+    "x = 1 - (x & 1);",
+    "x = x == 2 ? 0 : 2;",
+    "x = s[t & 15] & 7;",
+    "x = 300 + t;",
+    "j += 30000;",
+    "j *= 3;",
+    "y += 100;",
+    "y <<= 1;",
+    "y ^= 0x81;",
+    "w = (int)w + 1;",
+    "w += 1ll << 40;",
+    "z = t < 2 ? &s[1] : z;",
+    "z = &s[n & 1];",
 ];
 
 /// Writes a kernel.
@@ -197,10 +254,19 @@ impl Generator {
             }
         };
         let index = self.index();
-        match within.starts_with('%') {
-            true => format!("{array}[(unsigned)({index}) {within}]"),
-            false => format!("{array}[({index}) {within}]"),
+        let number = if within.starts_with('%') {
+            "(unsigned)"
+        } else {
+            ""
+        };
+        let (within, member) = within.split_once(']').unwrap_or((within, ""));
+        let place = format!("{array}[{number}({index}) {within}]{member}");
+        if array == "s" && member.is_empty() && self.random.below(12) == 0 {
+            let condition = self.condition();
+            let other = self.random.of(&["&g[t & 7]", "&s[0]", "z", "&h[n & 7]"]);
+            return format!("(*({condition} ? &{place} : {other}))");
         }
+        place
     }
 
     fn condition(&mut self) -> String {
@@ -223,8 +289,12 @@ impl Generator {
             "__syncthreads();\n",
             "__syncthreads();\n",
             "__syncthreads();\n",
+            "__syncthreads();\n",
             "__syncwarp();\n",
+            "if (t < 2) __syncwarp(3);\n",
             "__threadfence_block();\n",
+            "x += __shfl_xor_sync(0xffffffffu, x, 1);\n",
+            "x += __syncthreads_or(t < n);\n",
         ]);
         self.text.push_str(barrier);
     }
@@ -235,6 +305,8 @@ impl Generator {
             "atomicAdd(&PLACE, 1)",
             "atomicAdd(&PLACE, 1)",
             "atomicAdd_block(&PLACE, 1)",
+            "atomicAdd_system(&PLACE, 1)",
+            "atomicMin_block(&PLACE, t)",
             "atomicSub(&PLACE, 1)",
             "atomicExch(&PLACE, t)",
             "atomicMax(&PLACE, t)",
@@ -268,6 +340,7 @@ impl Generator {
                 let _ = writeln!(self.text, "int v{} = {read};", self.values);
                 self.values += 1;
             }
+            9 if self.depth < 2 && self.random.below(3) == 0 => self.switch(),
             9 | 10 if self.depth < 2 => self.branch(),
             11 | 12 if self.depth < 2 && self.loops < 2 => self.iterate(),
             13 => {
@@ -302,6 +375,19 @@ impl Generator {
         if self.random.below(3) == 0 {
             self.text.push_str("} else {\n");
             self.inside();
+        }
+        self.text.push_str("}\n");
+    }
+
+    fn switch(&mut self) {
+        let index = self.index();
+        let _ = writeln!(self.text, "switch (({index}) & 3) {{");
+        for case in ["case 0", "case 1", "default"] {
+            let _ = writeln!(self.text, "{case}:");
+            self.inside();
+            if self.random.below(2) == 0 {
+                self.text.push_str("break;\n");
+            }
         }
         self.text.push_str("}\n");
     }

@@ -1,0 +1,184 @@
+//! Random rings of mbarrier objects, held against the exact engines at small launches: nothing that
+//! races there is proved race-free.
+//!
+//! `FENCEPOST_KERNELS=N` compares N rings, from number `FENCEPOST_SEED` on.
+#![cfg(feature = "z3")]
+
+mod exact;
+mod random;
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use exact::{exact, number, said};
+use parametric::{KernelLimits, KernelProperty, KernelVerdict};
+use random::Random;
+
+/// A ring: thread 0 fills its stages, and the others empty them.
+struct Ring {
+    random: Random,
+    stages: u64,
+    threads: u64,
+    code: String,
+}
+
+/// Ways to make the number of a stage in `%r3` of the iteration in `%r2`. The last two are wrong
+/// for some iterations.
+const STAGES: [&str; 4] = [
+    "rem.u32 %r3, %r2, SIZE;",
+    "rem.u32 %r3, %r2, SIZE;",
+    "mul.lo.u32 %r3, %r2, 0x40000001; rem.u32 %r3, %r3, SIZE;",
+    "add.u32 %r3, %r2, 1; rem.u32 %r3, %r3, SIZE;",
+];
+
+/// Ways to make a parity in `%r4`. The first two are right for a ring that begins at stage 0.
+const PARITIES: [&str; 8] = [
+    "div.u32 %r4, %r2, SIZE; and.b32 %r4, %r4, 1;",
+    "div.u32 %r4, %r2, SIZE; and.b32 %r4, %r4, 1;",
+    "div.u32 %r4, %r2, SIZE; rem.u32 %r4, %r4, 2;",
+    "and.b32 %r4, %r2, 1;",
+    "shl.b32 %r4, %r2, 30; shr.u32 %r4, %r4, 30; div.u32 %r4, %r4, SIZE; and.b32 %r4, %r4, 1;",
+    "shl.b32 %r4, %r2, 31; shr.u32 %r4, %r4, 31;",
+    "mov.u32 %r4, 0;",
+    "sub.u32 %r4, 0, %r2; div.u32 %r4, %r4, SIZE; and.b32 %r4, %r4, 1;",
+];
+
+impl Ring {
+    fn new(seed: u64) -> Ring {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        random.below(2);
+        let (stages, threads) = (1 + random.below(3), 2 + random.below(2));
+        Ring {
+            random,
+            stages,
+            threads,
+            code: String::new(),
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        let line = line.replace("SIZE", &self.stages.to_string());
+        let _ = writeln!(self.code, "\t{line}");
+    }
+
+    /// One of several lines, mostly the first.
+    fn mostly(&mut self, all: &[&str]) -> String {
+        match self.random.below(5) {
+            0 => self.random.of(all).to_string(),
+            _ => all[0].to_string(),
+        }
+    }
+
+    /// A loop of one of the roles: waits, accesses the stage, and arrives.
+    fn role(&mut self, name: &str, [wait, arrive]: [&str; 2], access: &str) {
+        let _ = writeln!(self.code, "{name}:");
+        self.line("setp.ge.u32 %p2, %r2, n;");
+        self.line("@%p2 bra DONE;");
+        let (stage, parity) = (self.mostly(&STAGES), self.mostly(&PARITIES));
+        self.line(&stage);
+        self.line(&parity);
+        let turned = match name {
+            "FILL" => self.mostly(&["xor.b32 %r4, %r4, 1;", "mov.u32 %r9, 0;"]),
+            _ => self.mostly(&["mov.u32 %r9, 0;", "xor.b32 %r4, %r4, 1;"]),
+        };
+        self.line(&turned);
+        self.line("shl.b32 %r5, %r3, 3;");
+        let wait = format!(
+            "add.u32 %r6, {wait}, %r5;\n{name}_WAITS:\n\
+             \tmbarrier.try_wait.parity.shared.b64 %p3, [%r6], %r4;\n\t@!%p3 bra {name}_WAITS;"
+        );
+        let order = self.mostly(&[".release", ".relaxed"]);
+        let arrive = format!(
+            "add.u32 %r7, {arrive}, %r5;\n\tmbarrier.arrive{order}.cta.shared.b64 _, [%r7];"
+        );
+        let access = format!("shl.b32 %r8, %r3, 2;\n\tadd.u32 %r13, %r12, %r8;\n\t{access}");
+        let parts = match self.random.below(12) {
+            0 => vec![wait, arrive, access],
+            1 => vec![access, wait, arrive],
+            2 => vec![access, arrive],
+            3 => vec![access, arrive, wait],
+            _ => vec![wait, access, arrive],
+        };
+        for part in parts {
+            self.line(&part);
+        }
+        let step = self.mostly(&["add.u32 %r2, %r2, 1;", "add.u32 %r2, %r2, 2;"]);
+        self.line(&step);
+        self.line(&format!("bra {name};"));
+    }
+
+    /// The ring as a file, for some rounds.
+    fn file(mut self) -> String {
+        self.line(".reg .pred %p<9>;\n\t.reg .b32 %r<40>;");
+        for line in [
+            "mov.u32 %r1, %tid.x;",
+            "mov.u32 %r2, 0;",
+            "mov.u32 %r12, s;",
+        ] {
+            self.line(line);
+        }
+        self.line("mov.u32 %r10, full;\n\tmov.u32 %r11, empty;");
+        self.line("setp.ne.u32 %p1, %r1, 0;\n\t@%p1 bra DRAIN;");
+        self.role("FILL", ["%r11", "%r10"], "st.shared.u32 [%r13], %r2;");
+        let access = self.mostly(&["ld.shared.u32 %r14, [%r13];", "st.shared.u32 [%r13], 7;"]);
+        self.role("DRAIN", ["%r10", "%r11"], &access);
+        let _ = writeln!(self.code, "DONE:\n\tret;");
+        let consumers = self.threads - 1;
+        let count = match self.random.below(6) {
+            0 => 1 + self.random.below(2),
+            _ => consumers,
+        };
+        let rounds = 1 + self.random.below(5);
+        let counts = |n: u64| vec![n.to_string(); self.stages as usize].join(", ");
+        let memory = format!(
+            "s = {{ type = \"u32\", size = {}, space = \"shared\" }}\n\
+             full = {{ type = \"mbarrier\", init = [{}], space = \"shared\" }}\n\
+             empty = {{ type = \"mbarrier\", init = [{}], space = \"shared\" }}",
+            self.stages,
+            counts(1),
+            counts(count)
+        );
+        let launch = format!(
+            "grid = 1\nblock = {}\nregs = {{ n = {rounds} }}",
+            self.threads
+        );
+        let code = self.code;
+        format!(
+            "name = \"ring\"\ndialect = \"ptx\"\n[memory]\n{memory}\n[kernel]\n{launch}\n\
+             code = '''\n{code}'''\n"
+        )
+    }
+}
+
+#[test]
+fn no_race_of_a_ring_is_missed() {
+    let (count, first) = (number("FENCEPOST_KERNELS", 12), number("FENCEPOST_SEED", 1));
+    let limits = KernelLimits {
+        question: Duration::from_millis(500),
+        answer: Duration::from_secs(3),
+        tries: false,
+        ..KernelLimits::default()
+    };
+    let mut tally = std::collections::BTreeMap::<String, u32>::new();
+    let mut wrong = Vec::new();
+    for seed in first..first + count {
+        let text = Ring::new(seed).file();
+        let mut truth: Option<Option<bool>> = None;
+        for any in [false, true] {
+            let answer = said(&text, KernelProperty::Race, any, &limits);
+            let is_proved = matches!(answer, KernelVerdict::Never { .. });
+            let mut key = format!("any={any} proved={is_proved}");
+            if is_proved {
+                let truth = *truth.get_or_insert_with(|| exact(&text, "ptx", KernelProperty::Race));
+                key = format!("{key} racy={truth:?}");
+                if truth == Some(true) {
+                    println!("seed {seed}: any={any}\n{text}\n{answer:?}");
+                    wrong.push(seed);
+                }
+            }
+            *tally.entry(key).or_default() += 1;
+        }
+    }
+    println!("{tally:#?}");
+    assert!(wrong.is_empty(), "wrong proofs for rings {wrong:?}");
+}
