@@ -155,7 +155,10 @@ pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> LaunchFacts {
             _ if is_argument => initial(program, &reg.init, terms).unwrap_or_else(|| terms.int(0)),
             Some(value) => value,
             None if used[n] && is_place(&reg.name) => {
-                let range = (0, MOST);
+                let range = match reg.name.starts_with("lanemask_") {
+                    true => range_of(Ty::U32),
+                    false => (0, MOST),
+                };
                 terms.fresh(&reg.name, Level::Thread, Origin::Free, range)
             }
             None => initial(program, &reg.init, terms).unwrap_or_else(|| terms.int(0)),

@@ -117,3 +117,27 @@ fn in_ptx() {
         panic!("race of\n{half}");
     }
 }
+
+/// The mask of the lanes behind a lane has its highest bit in all lanes but the last.
+#[test]
+fn masks_of_lanes_have_32_bits() {
+    let code = "\t.reg .pred %p<9>;
+\t.reg .b32 %r<9>;
+\tmov.u32 %r1, %lanemask_gt;
+\tsetp.lt.u32 %p1, %r1, 0x80000000;
+\t@%p1 bra DONE;
+\tst.shared.u32 [s], %r1;
+DONE:
+\tret;";
+    let memory = "s = { type = \"u32\", size = 16, space = \"shared\" }";
+    let ptx = |code: &str| kernel("ptx", memory, "grid = 1\nblock = 4", code);
+    let said = asked(&ptx(code), KernelProperty::Race, false);
+    assert!(!matches!(said, KernelVerdict::Never { .. }), "{said:?}");
+    // No number of 32 bits is larger.
+    let none = code.replace(
+        "setp.lt.u32 %p1, %r1, 0x80000000",
+        "setp.le.u32 %p1, %r1, 0xffffffff",
+    );
+    let said = asked(&ptx(&none), KernelProperty::Race, false);
+    assert!(matches!(said, KernelVerdict::Never { .. }), "{said:?}");
+}

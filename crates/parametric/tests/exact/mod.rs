@@ -6,19 +6,24 @@ use std::time::Duration;
 use cat::model::load_shipped;
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits as ExactLimits};
+use front::mapping::Mapping;
 use parametric::{KernelInput, KernelLimits, KernelProperty, KernelVerdict, decide};
+use program::Dialect;
 use verdict::Verdict;
 use why::Session;
 
 /// What the exact engines say of a property in the launch of a file; `None`: it is not decided.
 pub(crate) fn exact(text: &str, model: &str, property: KernelProperty) -> Option<bool> {
-    let tests = front::litmus::parse("kernel.toml", text.as_bytes()).ok()?;
+    let mut test = { front::litmus::parse("kernel.toml", text.as_bytes()).ok()? }.swap_remove(0);
+    if model == "ptx" && test.program.dialect == Dialect::Cuda {
+        test = Mapping::current(Dialect::Cuda)?.lowered(&test).ok()?;
+    }
     let model = load_shipped(model, &signature())?.ok()?;
     let limits = ExactLimits {
         bound: Some(8),
         timeout: Some(Duration::from_secs(2)),
     };
-    let mut session = Session::new(&tests[0], &model, Engine::Auto, limits, &[]);
+    let mut session = Session::new(&test, &model, Engine::Auto, limits, &[]);
     let answer = match property {
         KernelProperty::Race | KernelProperty::Bounds => session.race()?,
         KernelProperty::Divergence => session.undefined()?,
