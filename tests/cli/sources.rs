@@ -150,7 +150,7 @@ fn the_first_screen_of_a_racy_kernel() {
        = help: add `__syncthreads();` behind line 11
     launch chosen: block_sum<<<2, 8>>>(in[16], out[2], 16)
     launch chosen: fill<<<2, 4>>>(p[8], 8)
-    `fill`: race-free for every launch and every input, assuming: objects of different names do not overlap; blocks of at most 1024 threads, fewer than 2^31 threads; no overflow in sums and products of indices
+    `fill`: race-free for every launch and every input, assuming: objects of different names do not overlap; blocks of at most 1024 threads, fewer than 2^31 threads; size 1 in y and z, which the code does not read; no overflow in sums and products of indices
     2 kernels, launches chosen: 1 racy, 1 race-free; no barrier divergence, no hang
     ");
 }

@@ -378,7 +378,7 @@ impl Proof<'_> {
         self.leave_out(&mut run.behaviour);
         if let Err(why) = self.satisfiable(&mut run) {
             // A loop may end only behind a number that wraps around.
-            return match self.wraps || run.behaviour.doublings.is_empty() {
+            return match self.wraps {
                 true => undecided(why),
                 false => self.of_words().decide(property, sizes, trusting),
             };
@@ -519,6 +519,10 @@ impl Proof<'_> {
         }
         if any_block && !any_grid {
             assumed.push("a grid of one block".into());
+        }
+        if !run.setting.unread.is_empty() {
+            let axes = run.setting.unread.join(" and ");
+            assumed.push(format!("size 1 in {axes}, which the code does not read"));
         }
         if self.overflow || run.terms.may_overflow {
             let at = match &self.leaving {

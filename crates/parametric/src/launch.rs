@@ -73,6 +73,8 @@ pub struct LaunchFacts {
     pub count: Term,
     /// Coordinates, sizes and arguments, by name.
     pub places: Vec<(String, Term)>,
+    /// The dimensions that are left open and taken to be 1, as the code does not read them.
+    pub unread: Vec<&'static str>,
 }
 
 const AXES: [&str; 3] = ["x", "y", "z"];
@@ -183,6 +185,10 @@ pub fn setting(form: &Form, sizes: Sizes, terms: &mut Terms) -> LaunchFacts {
         lane,
         count: all,
         places: named,
+        unread: { 0..3 }
+            .filter(|d| !axes[*d] && (sizes.block[*d].is_none() || sizes.grid[*d].is_none()))
+            .map(|d| AXES[d])
+            .collect(),
     }
 }
 

@@ -410,6 +410,11 @@ fn is_of_inputs(terms: &Terms, conditions: &[Term]) -> bool {
 /// The condition that the result of an operation or a conversion is not in its type.
 fn leaves(terms: &mut Terms, t: Term) -> Term {
     match *terms.node(t) {
+        // All words are in such a type; the numbers are not, which have other signs in both types.
+        Node::Cast(ty, a) if ty.bits >= 64 => {
+            let zero = terms.int(0);
+            terms.cmp(CmpOp::Lt, Ty::WORD, a, zero)
+        }
         Node::Cast(_, a) => terms.cmp(CmpOp::Ne, Ty::WORD, t, a),
         Node::Bin(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), ty, a, b) if ty.bits < 64 => {
             let whole = terms.bin(op, Ty::WORD, a, b);
@@ -516,6 +521,11 @@ mod tests {
         }
         for (of, leaves) in [(x, false), (large, true)] {
             let t = terms.add(Node::Cast(Ty::U32, of));
+            assert_eq!(found(&mut terms, t), leaves);
+        }
+        let mut any = |ty: Ty| terms.fresh("x", Level::Grid, Origin::Place, range_of(ty));
+        for (of, leaves) in [(any(Ty::U64), true), (any(Ty::U32), false)] {
+            let t = terms.add(Node::Cast(Ty::WORD, of));
             assert_eq!(found(&mut terms, t), leaves);
         }
     }

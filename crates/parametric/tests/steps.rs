@@ -70,6 +70,15 @@ for (int k = 0; k < n; k++) { if (x > NUMBER) s[0] = t; x = a[t] & 7; }";
     comes(code, "8", "9");
 }
 
+/// A conversion of 64 bits keeps the word, and not the number.
+#[test]
+fn a_number_that_becomes_negative() {
+    let code = "unsigned long long w = 1ull << NUMBER;
+for (int k = 0; k < 1; k++) w *= 2;
+if ((long long)w < 0) s[0] = t;";
+    comes(code, "62", "61");
+}
+
 /// A sum of 16 bits wraps around before its remainder is taken.
 #[test]
 fn a_remainder_of_a_sum_of_16_bits() {
