@@ -360,13 +360,21 @@ fn fitted(ty: Ty, exact: Option<(i128, i128)>, own: (i128, i128)) -> (bool, (i12
     }
 }
 
-/// Whether a number wraps around where it leaves its type.
+/// Whether a number wraps around where it leaves its type. So do addresses, to which large numbers
+/// are added that stand for negative ones.
 fn wraps_around(terms: &Terms, dialect: Dialect, t: Term) -> bool {
     let is_signed = match *terms.node(t) {
-        Node::Bin(BinOp::Add | BinOp::Sub | BinOp::Mul, ty, ..) => ty.signed,
+        Node::Bin(BinOp::Add | BinOp::Sub | BinOp::Mul, ty, a, b) => {
+            ty.signed && [a, b].iter().all(|x| !is_large(terms, *x))
+        }
         _ => false,
     };
     !is_signed || dialect == Dialect::Ptx
+}
+
+/// Whether the word of a number may be negative, where the number is not.
+fn is_large(terms: &Terms, t: Term) -> bool {
+    terms.range(t).1 > i128::from(i64::MAX)
 }
 
 /// Whether a thread comes somewhere where a condition holds.
@@ -416,37 +424,56 @@ fn leaves(terms: &mut Terms, t: Term) -> Term {
             terms.cmp(CmpOp::Lt, Ty::WORD, a, zero)
         }
         Node::Cast(_, a) => terms.cmp(CmpOp::Ne, Ty::WORD, t, a),
-        Node::Bin(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), ty, a, b) if ty.bits < 64 => {
-            let whole = terms.bin(op, Ty::WORD, a, b);
-            let (least, most) = range_of(ty);
-            let (least, most) = (terms.int(least as i64), terms.int(most as i64));
-            if !ty.signed {
-                return terms.cmp(CmpOp::Gt, Ty::U64, whole, most);
+        Node::Bin(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul), ty, a, b) => {
+            let mut ways = vec![result_leaves(terms, t, (op, ty), [a, b])];
+            // A word that stands for a large number is negative to a signed operation.
+            let is_unsigned = ty.bits == 64 && !ty.signed;
+            for x in [a, b] {
+                if !is_unsigned && is_large(terms, x) {
+                    let zero = terms.int(0);
+                    ways.push(terms.cmp(CmpOp::Lt, Ty::WORD, x, zero));
+                }
             }
-            let below = terms.cmp(CmpOp::Lt, Ty::WORD, whole, least);
-            let above = terms.cmp(CmpOp::Gt, Ty::WORD, whole, most);
-            terms.or(vec![below, above])
+            terms.or(ways)
         }
-        Node::Bin(op @ (BinOp::Add | BinOp::Sub), _, a, b) => {
-            // The sign of the result is one that the signs of the operands exclude.
-            let (x, y) = (
-                terms.bin(BinOp::Xor, Ty::WORD, a, t),
-                match op {
-                    BinOp::Add => terms.bin(BinOp::Xor, Ty::WORD, b, t),
-                    _ => terms.bin(BinOp::Xor, Ty::WORD, a, b),
-                },
-            );
-            let both = terms.bin(BinOp::And, Ty::WORD, x, y);
-            let zero = terms.int(0);
-            terms.cmp(CmpOp::Lt, Ty::WORD, both, zero)
-        }
-        Node::Bin(BinOp::Mul, ty, a, b) => product_leaves(terms, ty, [a, b]),
         Node::Bin(BinOp::Shl, ty, a, b) => {
             let back = terms.bin(BinOp::Shr, ty, t, b);
             terms.cmp(CmpOp::Ne, Ty::WORD, back, a)
         }
         // Nothing is known of others: they are taken to leave their types.
         _ => terms.int(1),
+    }
+}
+
+/// The condition that the result of an operation on words is not in its type.
+fn result_leaves(terms: &mut Terms, t: Term, of: (BinOp, Ty), parts: [Term; 2]) -> Term {
+    let ((op, ty), [a, b]) = (of, parts);
+    if ty.bits < 64 {
+        let whole = terms.bin(op, Ty::WORD, a, b);
+        let (least, most) = range_of(ty);
+        let (least, most) = (terms.int(least as i64), terms.int(most as i64));
+        if !ty.signed {
+            return terms.cmp(CmpOp::Gt, Ty::U64, whole, most);
+        }
+        let below = terms.cmp(CmpOp::Lt, Ty::WORD, whole, least);
+        let above = terms.cmp(CmpOp::Gt, Ty::WORD, whole, most);
+        return terms.or(vec![below, above]);
+    }
+    match op {
+        BinOp::Add if !ty.signed => terms.cmp(CmpOp::Lt, Ty::U64, t, a),
+        BinOp::Sub if !ty.signed => terms.cmp(CmpOp::Lt, Ty::U64, a, b),
+        BinOp::Add | BinOp::Sub => {
+            // The sign of the result is one that the signs of the operands exclude.
+            let x = terms.bin(BinOp::Xor, Ty::WORD, a, t);
+            let y = match op {
+                BinOp::Add => terms.bin(BinOp::Xor, Ty::WORD, b, t),
+                _ => terms.bin(BinOp::Xor, Ty::WORD, a, b),
+            };
+            let both = terms.bin(BinOp::And, Ty::WORD, x, y);
+            let zero = terms.int(0);
+            terms.cmp(CmpOp::Lt, Ty::WORD, both, zero)
+        }
+        _ => product_leaves(terms, ty, parts),
     }
 }
 
@@ -500,6 +527,7 @@ mod tests {
         let mut upto = |most: i128| terms.fresh("x", Level::Grid, Origin::Place, (0, most));
         let (x, y) = (upto(1 << 16), upto(1 << 16));
         let large = upto((1 << 62) - 1);
+        let every = upto((1 << 64) - 1);
         let cases = [
             (Mul, Ty::S32, x, y, true),
             (Mul, Ty::U32, x, y, true),
@@ -507,6 +535,10 @@ mod tests {
             (Mul, Ty::WORD, large, x, true),
             (Add, Ty::S32, x, y, false),
             (Add, Ty::WORD, large, large, false),
+            (Add, Ty::U64, every, x, true),
+            (Add, Ty::WORD, every, x, true),
+            (Add, Ty::S32, every, x, true),
+            (Sub, Ty::U64, every, x, true),
             (Sub, Ty::S32, x, y, false),
             (Sub, Ty::U32, x, y, true),
         ];

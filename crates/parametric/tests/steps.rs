@@ -79,6 +79,21 @@ if ((long long)w < 0) s[0] = t;";
     comes(code, "62", "61");
 }
 
+/// A sum of 64 bits wraps around where a number below 0 became a large one.
+#[test]
+fn a_large_number_that_wraps_around() {
+    let code = "unsigned long long w = (unsigned long long)(t / 2) - 1;
+w += 2;
+if (w == NUMBER) s[0] = t;";
+    comes(code, "1", "0");
+    // The same place by a large number, and by a negative one.
+    let code = "__shared__ unsigned char c[8];
+unsigned char *z = &c[4];
+z[(unsigned long long)t - 4] = 1;
+z[(t ^ NUMBER) - 4] = 2;";
+    comes(code, "1", "0");
+}
+
 /// A sum of 16 bits wraps around before its remainder is taken.
 #[test]
 fn a_remainder_of_a_sum_of_16_bits() {
