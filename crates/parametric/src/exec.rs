@@ -15,7 +15,7 @@ use front::litmus::form::PointerTarget;
 use program::tags::Tag;
 use program::{
     Attendance, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Init, Instr,
-    LocId, Mark, Op, Program, Scope, Ty,
+    LocId, LocationKind, Mark, Op, Program, Scope, Space, Ty,
 };
 use rustc_hash::FxHashMap;
 
@@ -728,10 +728,7 @@ impl Exec<'_> {
         match e {
             Expr::Const(v) => self.terms.int(*v),
             Expr::Reg(r) => state.regs[usize::from(r.0)],
-            Expr::Address(loc) => {
-                let object = self.program.object(*loc);
-                self.terms.add(Node::Address(object))
-            }
+            Expr::Address(loc) => address(self.program, *loc, self.terms),
             Expr::Bin(BinOp::Unknown | BinOp::Tells, ty, ..) => self.free(at, *ty),
             Expr::Bin(op, ty, a, b) => {
                 let (a, b) = (self.eval(at, a, state), self.eval(at, b, state));
@@ -815,12 +812,26 @@ fn is_unknown(op: &Op) -> bool {
     }
 }
 
+/// The address of the object of a location. Those of shared memory have 32 bits in PTX.
+fn address(program: &Program, loc: LocId, terms: &mut Terms) -> Term {
+    let object = program.object(loc);
+    let is_global = matches!(
+        program.location(object).kind,
+        LocationKind::Object {
+            space: Space::Global,
+            ..
+        }
+    );
+    let narrow = program.dialect == Dialect::Ptx && !is_global;
+    terms.add(Node::Address(object, if narrow { 32 } else { 64 }))
+}
+
 /// What registers begin with, where nothing else is said.
 pub(crate) fn initial(program: &Program, init: &Init, terms: &mut Terms) -> Option<Term> {
     match init {
         Init::Int(v) => Some(terms.int(*v)),
         Init::Address { loc, index } => {
-            let base = terms.add(Node::Address(program.object(*loc)));
+            let base = address(program, *loc, terms);
             let offset = i64::from(program.layout(*loc).offset(*index) as u32);
             let offset = terms.int(offset);
             Some(terms.plus(base, offset))

@@ -351,7 +351,7 @@ impl Integers<'_> {
                 let _ = writeln!(self.lemmas, "(assert (= {name} {wrapped}))");
             }
             Node::Bin(op, ty, a, b) => self.operation(&name, op, ty, a, b),
-            Node::Const(_) | Node::Symbol(..) | Node::Address(_) => {}
+            Node::Const(_) | Node::Symbol(..) | Node::Address(..) => {}
         }
     }
 

@@ -382,7 +382,7 @@ impl Exec<'_> {
     /// The objects that an address may be of, each with its condition and offset.
     pub(crate) fn places(&mut self, address: Term) -> Option<Vec<GuardedPlace>> {
         match *self.terms.node(address) {
-            Node::Address(object) => Some(vec![GuardedPlace {
+            Node::Address(object, _) => Some(vec![GuardedPlace {
                 guard: self.terms.int(1),
                 object,
                 offset: self.terms.int(0),

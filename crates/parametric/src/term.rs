@@ -68,8 +68,8 @@ pub enum Node {
     Const(i64),
     /// A symbol, with its arguments.
     Symbol(SymbolId, Vec<Term>),
-    /// The address of an object.
-    Address(LocId),
+    /// The address of an object, and the bits of its number.
+    Address(LocId, u8),
     /// An operation in a type.
     Bin(BinOp, Ty, Term, Term),
     /// 1 if the comparison holds in the type, else 0.
@@ -105,7 +105,14 @@ pub struct Terms {
 }
 
 /// Objects begin at multiples of 2 to this power.
-const ALIGNED: u32 = 4;
+pub const ALIGNED: u32 = 4;
+
+/// The numbers that addresses can be. No object ends where numbers wrap around, and in 64 bits none
+/// begins at null.
+pub fn addresses(bits: u8) -> (i128, i128) {
+    let least = if bits < 64 { 0 } else { 1 << ALIGNED };
+    (least, 1 << (bits - 2))
+}
 
 /// The numbers of a type.
 pub fn range_of(ty: Ty) -> (i128, i128) {
@@ -154,7 +161,7 @@ impl Terms {
                     args.join(", ")
                 )
             }
-            Node::Address(loc) => format!("&{}", loc.0),
+            Node::Address(loc, _) => format!("&{}", loc.0),
             Node::Bin(op, ty, a, b) => {
                 format!("{op:?}.{}({}, {})", ty.ptx_name(), of(a), of(b))
             }
@@ -231,7 +238,7 @@ impl Terms {
         let range = match node {
             Node::Const(v) => (i128::from(*v), i128::from(*v)),
             Node::Symbol(id, _) => self.symbol(*id).range,
-            Node::Address(_) => range_of(Ty::U64),
+            Node::Address(_, bits) => addresses(*bits),
             Node::Cmp(..) | Node::And(_) | Node::Or(_) | Node::Not(_) => (0, 1),
             Node::Ite(_, a, b) => {
                 let (a, b) = (self.range(*a), self.range(*b));
@@ -323,7 +330,7 @@ impl Terms {
     fn zeros(&self, t: Term) -> u32 {
         match *self.node(t) {
             Node::Const(v) => v.trailing_zeros().min(62),
-            Node::Address(_) => ALIGNED,
+            Node::Address(..) => ALIGNED,
             Node::Bin(BinOp::Add | BinOp::Sub | BinOp::Or | BinOp::Xor, _, a, b) => {
                 self.zeros(a).min(self.zeros(b))
             }
@@ -548,7 +555,7 @@ impl Terms {
             return self.int(ty.wrap(v));
         }
         let (of, range) = (range_of(ty), self.range(a));
-        if (of.0 <= range.0 && range.1 <= of.1) || matches!(self.node(a), Node::Address(_)) {
+        if of.0 <= range.0 && range.1 <= of.1 {
             return a;
         }
         self.add(Node::Cast(ty, a))
@@ -581,7 +588,7 @@ impl Terms {
         let node = self.node(t).clone();
         let mut go = |s: &mut Terms, t: Term| s.replace_in(t, by, memo);
         let new = match node {
-            Node::Const(_) | Node::Address(_) => t,
+            Node::Const(_) | Node::Address(..) => t,
             Node::Symbol(id, args) => {
                 let args = args.into_iter().map(|a| go(self, a)).collect();
                 self.add(Node::Symbol(id, args))
@@ -653,7 +660,7 @@ impl Terms {
 /// The terms that a node is made of.
 pub fn children(node: &Node) -> Vec<Term> {
     match node {
-        Node::Const(_) | Node::Address(_) => Vec::new(),
+        Node::Const(_) | Node::Address(..) => Vec::new(),
         Node::Symbol(_, all) | Node::And(all) | Node::Or(all) => all.clone(),
         Node::Bin(_, _, a, b) | Node::Cmp(_, _, a, b) => vec![*a, *b],
         Node::Ite(c, a, b) => vec![*c, *a, *b],

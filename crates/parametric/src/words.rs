@@ -9,7 +9,7 @@ use std::fmt::Write;
 use program::{BinOp, CmpOp, Ty};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::term::{Node, SymbolId, Term, Terms};
+use crate::term::{ALIGNED, Node, SymbolId, Term, Terms, addresses};
 
 const SORT: &str = "(_ BitVec 64)";
 
@@ -19,6 +19,8 @@ struct WordTerms<'a> {
     values: FxHashMap<Term, String>,
     functions: FxHashSet<SymbolId>,
     known: FxHashSet<String>,
+    /// Addresses of objects, and their bits.
+    addresses: Vec<(String, u8)>,
 }
 
 /// The question whether all of the conditions can hold.
@@ -29,6 +31,7 @@ pub fn question(terms: &Terms, all: &[Term]) -> String {
         values: FxHashMap::default(),
         functions: FxHashSet::default(),
         known: FxHashSet::default(),
+        addresses: Vec::new(),
     };
     for t in all {
         let condition = words.condition(*t);
@@ -84,7 +87,7 @@ impl WordTerms<'_> {
                 return word(v);
             }
             Node::Symbol(id, args) => return self.symbol(t, id, &args),
-            Node::Address(loc) => word((i64::from(loc.0) + 1) << 44),
+            Node::Address(_, bits) => return self.address(t, bits),
             Node::And(all) => self.join("and", &all),
             Node::Or(all) => self.join("or", &all),
             Node::Not(a) => {
@@ -110,6 +113,29 @@ impl WordTerms<'_> {
             }
         };
         let _ = writeln!(self.text, "(define-fun {name} () {SORT} {text})");
+        self.values.insert(t, name.clone());
+        name
+    }
+
+    /// The address of an object: any number that fits. No two objects have the same.
+    fn address(&mut self, t: Term, bits: u8) -> String {
+        let name = format!("t{}", t.0);
+        let (least, most) = addresses(bits);
+        let (least, most) = (word(least as i64), word(most as i64));
+        let offset = word((1 << ALIGNED) - 1);
+        let _ = writeln!(self.text, "(declare-fun {name} () {SORT})");
+        let _ = writeln!(
+            self.text,
+            "(assert (and (bvule {least} {name}) (bvule {name} {most}) (= (bvand {name} {offset}) \
+             {})))",
+            word(0)
+        );
+        for (other, of) in &self.addresses {
+            if *of == bits {
+                let _ = writeln!(self.text, "(assert (not (= {name} {other})))");
+            }
+        }
+        self.addresses.push((name.clone(), bits));
         self.values.insert(t, name.clone());
         name
     }

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{kernel, never, races, without};
-use parametric::Proved;
+use common::{asked, kernel, never, races, without};
+use parametric::{KernelProperty, KernelVerdict, Proved};
 
 const LAUNCH: &str = "global = 67108864\nlocal = 1024";
 
@@ -73,4 +73,35 @@ if (s[0] == 3) {
   b[get_global_id(0)] = s[1024 - t];
 }";
     both(ARRAYS, code, 0);
+}
+
+/// A branch in which all work-items write one place, on a test of the number of an address.
+fn on_the_address(test: &str) -> String {
+    let code = format!("if ({test}) a[get_global_id(0)] = 1; else a[0] = get_global_id(0);");
+    opencl(ARRAYS, &code)
+}
+
+#[test]
+fn no_proof_rests_on_the_number_of_an_address() {
+    let tests = [
+        "(uint)(ulong)a == 0",
+        "((ulong)a & 0xffff0) == 0",
+        "((ulong)a >> 20) != 0",
+        "(ulong)a % 7 == 3",
+    ];
+    for test in tests {
+        let text = on_the_address(test);
+        let found = asked(&text, KernelProperty::Race, false);
+        assert!(
+            !matches!(found, KernelVerdict::Never { .. }),
+            "{text}\n{found:?}"
+        );
+    }
+    // No object is at null.
+    let text = on_the_address("(ulong)a != 0");
+    let found = asked(&text, KernelProperty::Race, false);
+    assert!(
+        matches!(found, KernelVerdict::Never { .. }),
+        "{text}\n{found:?}"
+    );
 }
