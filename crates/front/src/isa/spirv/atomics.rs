@@ -179,7 +179,8 @@ impl Writer<'_> {
             Op::MemoryBarrier => {
                 let (scope, semantics) = (self.scope(at, 0)?, self.semantics(at, 1)?);
                 let (flags, order) = (Self::flags(semantics), self.order(at, semantics)?);
-                if order != "memory_order_relaxed" {
+                // An order of no memory orders nothing.
+                if order != "memory_order_relaxed" && flags != "0" {
                     self.emit(
                         at,
                         format!("atomic_work_item_fence({flags}, {order}, {scope});"),

@@ -130,8 +130,17 @@ impl<'a> Writer<'a> {
                 continue;
             };
             let name = self.parameter_name(kernel.function, id, number);
-            params.push(self.declared(*at, ty, &name)?);
-            self.bind(id, SpirvValue::Text(name));
+            match module.by_value.contains(&id) {
+                true => {
+                    let (_, to) = self.pointed(*at, ty)?;
+                    params.push(self.declared(*at, to, &name)?);
+                    self.bind(id, SpirvValue::Place(name, to));
+                }
+                false => {
+                    params.push(self.declared(*at, ty, &name)?);
+                    self.bind(id, SpirvValue::Text(name));
+                }
+            }
         }
         self.function_body(kernel.at, function)?;
         self.frames.pop();
@@ -515,7 +524,14 @@ impl<'a> Writer<'a> {
         let (id, ty) = (inst.result_id.unwrap_or(0), inst.result_type.unwrap_or(0));
         let mut given = Vec::new();
         for n in 1..inst.operands.len() {
-            given.push(self.value(at, module.id(at, n)?)?);
+            let value = self.value(at, module.id(at, n)?)?;
+            let param = function.params.get(n - 1);
+            given.push(
+                match param.and_then(|param| module.inst(*param).result_id) {
+                    Some(param) if module.by_value.contains(&param) => self.copied(at, n)?,
+                    _ => value,
+                },
+            );
         }
         if given.len() != function.params.len() {
             let message = format!(
@@ -541,6 +557,17 @@ impl<'a> Writer<'a> {
             self.bind(id, SpirvValue::Text(name));
         }
         Ok(())
+    }
+
+    /// A copy of what an argument points to: the function may change it.
+    fn copied(&mut self, at: usize, operand: usize) -> Translated<SpirvValue> {
+        let pointer = self.module.id(at, operand)?;
+        let (from, ty) = self.place(at, pointer)?;
+        let name = self.fresh(&format!("copy{pointer}"));
+        let text = self.declared(at, ty, &name)?;
+        self.declare(at, text);
+        self.copy(at, &name, &from, ty)?;
+        Ok(SpirvValue::Place(name, ty))
     }
 
     /// `OpVariable` of a function.

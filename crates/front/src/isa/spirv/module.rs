@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode};
-use rspirv::spirv::{ExecutionModel, Op, StorageClass};
+use rspirv::spirv::{ExecutionModel, FunctionParameterAttribute, Op, StorageClass};
 
 use super::binary::SpirvText;
 use super::refusal::{Refusal, Translated};
@@ -103,6 +103,8 @@ pub(super) struct SpirvModule {
     pub(super) builtins: HashMap<u32, BuiltIn>,
     /// Structures without padding.
     pub(super) packed: Vec<u32>,
+    /// Parameters that point to a copy of an argument.
+    pub(super) by_value: Vec<u32>,
     pub(super) functions: BTreeMap<u32, SpirvFunction>,
     pub(super) kernels: Vec<EntryPoint>,
     /// The id of `OpenCL.std`.
@@ -267,6 +269,13 @@ impl SpirvModule {
                 }
                 [Operand::IdRef(id), Operand::Decoration(Decoration::CPacked)] => {
                     self.packed.push(*id);
+                }
+                [
+                    Operand::IdRef(id),
+                    Operand::Decoration(Decoration::FuncParamAttr),
+                    Operand::FunctionParameterAttribute(FunctionParameterAttribute::ByVal),
+                ] => {
+                    self.by_value.push(*id);
                 }
                 _ => {}
             },

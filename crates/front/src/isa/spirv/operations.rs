@@ -11,7 +11,7 @@ use super::kernel::Writer;
 use super::module::SpirvType;
 use super::refusal::Translated;
 use super::types::integer;
-use super::values::SpirvValue;
+use super::values::{SpirvValue, in_parentheses};
 
 /// How an operation is written: `{0}` and so on are its operands, `{s0}` with a sign.
 const FORMS: &[(Op, &str)] = &[
@@ -213,23 +213,76 @@ impl Writer<'_> {
     /// `OpCopyMemorySized` of a whole object.
     fn copy_bytes(&mut self, at: usize) -> Translated<()> {
         let module = self.module;
-        fn whole(value: SpirvValue) -> SpirvValue {
-            match value {
-                SpirvValue::Recast(of, _) => *of,
-                value => value,
+        let (to, from) = (module.id(at, 0)?, module.id(at, 1)?);
+        if let Some(size) = module.constant(module.id(at, 2)?)
+            && let Some((to, ty)) = self.object_at(at, to, size)?
+            && let Some((from, of)) = self.object_at(at, from, size)?
+        {
+            let ((to, ty), (from, of)) = (self.only(at, to, ty)?, self.only(at, from, of)?);
+            if self.same_shape(at, ty, of)? {
+                return self.copy(at, &to, &from, ty);
             }
         }
-        let to = whole(self.value(at, module.id(at, 0)?)?);
-        let from = whole(self.value(at, module.id(at, 1)?)?);
-        let size = module.constant(module.id(at, 2)?);
-        if let (SpirvValue::Place(to, ty), SpirvValue::Place(from, of)) = (&to, &from)
-            && self.same_shape(at, *ty, *of)?
-            && size == Some(self.size(at, *ty)?)
-        {
-            let (to, from, ty) = (to.clone(), from.clone(), *ty);
-            return self.copy(at, &to, &from, ty);
-        }
         module.refuse(at, "expected a copy of a whole object")
+    }
+
+    /// The only element of an array of one, or the object itself.
+    fn only(&self, at: usize, place: String, ty: u32) -> Translated<(String, u32)> {
+        match self.module.type_at(at, ty)? {
+            SpirvType::Array(of, 1) => self.only(at, format!("{}[0]", in_parentheses(&place)), *of),
+            _ => Ok((place, ty)),
+        }
+    }
+
+    /// The object of a size that begins where a pointer leads to.
+    fn object_at(&mut self, at: usize, id: u32, size: u64) -> Translated<Option<(String, u32)>> {
+        let module = self.module;
+        let Some((defined, inst)) = module.defined(id) else {
+            return module.fail(at, &format!("%{id} is not defined"), "used here");
+        };
+        match inst.class.opcode {
+            Op::Bitcast | Op::PtrCastToGeneric | Op::GenericCastToPtr => {
+                self.object_at(at, module.id(defined, 0)?, size)
+            }
+            Op::AccessChain | Op::InBoundsAccessChain => {
+                self.object_around(at, defined, false, size)
+            }
+            Op::PtrAccessChain | Op::InBoundsPtrAccessChain => {
+                self.object_around(at, defined, true, size)
+            }
+            _ => {
+                let inner = match self.value(at, id)? {
+                    SpirvValue::Recast(of, _) => *of,
+                    value => value,
+                };
+                let (place, ty) = match inner {
+                    SpirvValue::Place(place, ty) => (place, ty),
+                    _ => self.place(at, id)?,
+                };
+                Ok((self.size(at, ty)? == size).then_some((place, ty)))
+            }
+        }
+    }
+
+    /// The object of a size whose first part an access chain leads to.
+    fn object_around(
+        &mut self,
+        at: usize,
+        chain: usize,
+        element: bool,
+        size: u64,
+    ) -> Translated<Option<(String, u32)>> {
+        let module = self.module;
+        for count in (2..=module.inst(chain).operands.len()).rev() {
+            let (place, ty) = self.chain_place(chain, element, count)?;
+            if self.size(at, ty)? == size {
+                return Ok(Some((place, ty)));
+            }
+            if module.constant(module.id(chain, count - 1)?) != Some(0) {
+                return Ok(None);
+            }
+        }
+        self.object_at(at, module.id(chain, 0)?, size)
     }
 
     /// Whether two types have the same parts.

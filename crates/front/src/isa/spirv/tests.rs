@@ -154,6 +154,35 @@ fn calls_are_replaced_by_their_functions() {
 }
 
 #[test]
+fn a_function_changes_a_copy_of_what_it_takes_by_value() {
+    let by_reference = module(
+        "%x = OpVariable %fp Function\nOpStore %x %c1\n%r = OpFunctionCall %void %f %x\n\
+         %v = OpLoad %uint %x\nOpStore %p %v\nOpReturn",
+    )
+    .replace(
+        "%k = OpFunction",
+        "%ft = OpTypeFunction %void %fp\n%f = OpFunction %void None %ft\n\
+         %n = OpFunctionParameter %fp\n%fs = OpLabel\nOpStore %n %c2\nOpReturn\n\
+         OpFunctionEnd\n%k = OpFunction",
+    );
+    let by_value = by_reference.replace(
+        "%uint = OpTypeInt",
+        "OpDecorate %n FuncParamAttr ByVal\n%uint = OpTypeInt",
+    );
+    let (by_reference, by_value) = (code(&by_reference), code(&by_value));
+    assert!(by_reference.contains("x = 2u;"), "{by_reference}");
+    assert!(!by_value.contains("x = 2u;"), "{by_value}");
+    assert!(by_value.contains(" = x;"), "{by_value}");
+}
+
+#[test]
+fn a_fence_of_no_memory_is_none() {
+    // `%c16` is an order alone.
+    let code = code(&module("OpMemoryBarrier %c1 %c16\nOpReturn"));
+    assert!(!code.contains("fence"), "{code}");
+}
+
+#[test]
 fn what_is_not_read_is_said_at_its_instruction() {
     let with = |line: &str| format!("{HEAD}{line}\n{}", module("OpReturn").replace(HEAD, ""));
     for (text, expected) in [

@@ -346,7 +346,7 @@ impl Writer<'_> {
                 }
                 match self.module.type_at(at, inner)? {
                     SpirvType::Array(element, _) => {
-                        place = format!("{place}[0]");
+                        place = format!("{}[0]", in_parentheses(&place));
                         inner = *element;
                     }
                     SpirvType::Struct(members) if !members.is_empty() => {
@@ -378,9 +378,24 @@ impl Writer<'_> {
             self.bind(result, SpirvValue::Text(call));
             return Ok(());
         }
+        let count = module.inst(at).operands.len();
+        let (place, ty) = self.chain_place(at, element, count)?;
+        self.bind(result, SpirvValue::Place(place, ty));
+        Ok(())
+    }
+
+    /// The place that the first operands of `OpAccessChain` and its like lead to.
+    pub(super) fn chain_place(
+        &mut self,
+        at: usize,
+        element: bool,
+        count: usize,
+    ) -> Translated<(String, u32)> {
+        let module = self.module;
+        let base = module.id(at, 0)?;
         let (mut place, mut ty) = self.place(at, base)?;
         let mut first = 1;
-        if element {
+        if element && count > 1 {
             first = 2;
             let index = module.id(at, 1)?;
             if module.constant(index) != Some(0) {
@@ -391,7 +406,7 @@ impl Writer<'_> {
                 };
             }
         }
-        for n in first..module.inst(at).operands.len() {
+        for n in first..count {
             let index = module.id(at, n)?;
             let whole = in_parentheses(&place);
             match module.type_at(at, ty)? {
@@ -417,8 +432,7 @@ impl Writer<'_> {
                 _ => return module.fail(at, "this has no parts", "expected fewer indices"),
             }
         }
-        self.bind(result, SpirvValue::Place(place, ty));
-        Ok(())
+        Ok((place, ty))
     }
 
     /// The element behind a place.
@@ -531,7 +545,7 @@ pub(super) fn address(place: &str) -> String {
 }
 
 /// A place that a member or an index may follow.
-fn in_parentheses(place: &str) -> String {
+pub(super) fn in_parentheses(place: &str) -> String {
     match place.starts_with('*') {
         true => format!("({place})"),
         false => place.to_owned(),
