@@ -555,7 +555,7 @@ pub(super) const ROWS: &[FunctionRow] = &[
     // No test has signal handlers, and such a fence orders nothing else (ISO C11, 7.17.4.2).
     row("atomic_signal_fence", In::C, Does::Nothing, &[Role::Order]),
     row("printf", In::Both, Does::Nothing, &[Role::Printed]),
-    row("assert", In::C, Does::Abort, &[Role::Val]),
+    row("assert", In::Both, Does::Abort, &[Role::Val]),
     legacy("atomic_add", Fetch(BinOp::Add), OLD),
     legacy("atom_add", Fetch(BinOp::Add), OLD),
     legacy("atomic_sub", Fetch(BinOp::Sub), OLD),

@@ -58,6 +58,11 @@ const INSTEAD: &[(&[&str], &str)] = &[
          nanoseconds\" (OpenCL API, clGetEventProfilingInfo), a number that no rule fixes",
     ),
     (
+        &["capture_event_profiling_info"],
+        "let a child wait for the event: the values are \"the elapsed time\" of a command \"in \
+         nanoseconds\" (OpenCL C, capture_event_profiling_info), numbers that no rule fixes",
+    ),
+    (
         &["clCreateSubBuffer"],
         "name a part of the memory, as in `&x[2]`; a `.cl` file with `main` may call it",
     ),

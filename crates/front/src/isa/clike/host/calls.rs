@@ -591,12 +591,15 @@ pub(in crate::isa::clike) fn is_value(word: &str) -> bool {
         .any(|row| row.name == word && row.does == Status && row.runtime == Runtime::Cuda)
 }
 
+/// Calls of kernels that are refused.
+const REFUSED: &[&str] = &["capture_event_profiling_info"];
+
 /// Whether a word looks like a runtime call, by its beginning.
 pub(in crate::isa::clike) fn is_call(word: &str) -> bool {
     // Those of the host begin with the name of the runtime, but for notes about lives.
     let is_word =
         |row: &CallRow| row.of_device || matches!(row.does, EndOfLife | Ended | UsedAfterEnd);
-    if ROWS.iter().any(|row| row.name == word && is_word(row)) {
+    if REFUSED.contains(&word) || ROWS.iter().any(|row| row.name == word && is_word(row)) {
         return true;
     }
     let rest = word
