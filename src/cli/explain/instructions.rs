@@ -4,6 +4,19 @@
 /// The text.
 const TEXT: &str = include_str!("../../../docs/src/instructions.md");
 
+/// What a word of a form stands for.
+const PLACEHOLDERS: [(&str, &[&str]); 3] = [
+    ("scope", &["cta", "cluster", "gpu", "sys"]),
+    ("space", &["global", "shared", "local", "const", "param"]),
+    (
+        "type",
+        &[
+            "b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32",
+            "s64", "f16", "f32", "f64",
+        ],
+    ),
+];
+
 /// A row of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PageRow {
@@ -72,6 +85,9 @@ fn has(form: &str, qualifiers: &[&str]) -> bool {
     let is_there = |word: &&str| {
         let mut same = words.iter();
         same.any(|found| found == word || found.split("::").next() == Some(*word))
+            || PLACEHOLDERS
+                .iter()
+                .any(|(name, all)| words.contains(name) && all.contains(word))
     };
     qualifiers.iter().all(is_there)
 }
@@ -103,6 +119,14 @@ mod tests {
         for word in ["fence.proxy.async", "fence.proxy.tensormap"] {
             assert!(!rows(word).is_empty(), "{word}");
         }
+        for word in [
+            "fence.sc.sys",
+            "ld.mmio.acquire",
+            "st.relaxed.gpu.shared.u32",
+        ] {
+            assert_eq!(rows(word).len(), 1, "{word}");
+        }
+        assert_eq!(rows("ld.release"), []);
         assert_eq!(rows("wgmma.fences"), []);
         assert_eq!(rows("wgmm"), []);
     }

@@ -61,7 +61,9 @@ pub(super) fn run(args: &ExplainArgs, terminal: &Terminal) -> u8 {
     if word.is_empty() {
         return terminal.printed(&contents(&models), exit::OK);
     }
-    let answer = explain(&word, &models);
+    // A qualifier of PTX, such as `.mmio`, is a word behind its dot.
+    let bare = word.strip_prefix('.').unwrap_or(&word);
+    let answer = explain(bare, &models);
     if answer.is_empty() {
         terminal.diagnose(&unknown(&word, &models, args.model.as_deref()));
         return exit::INVALID;

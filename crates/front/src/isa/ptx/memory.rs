@@ -94,8 +94,8 @@ const PROXY_STORE: &[QualGroup] = &[STORE_SEM, SCOPES, TYPES];
 pub(super) const ROWS: &[InstrRow] = &[
     InstrRow::new(
         "ld",
-        "`ld{.weak|.relaxed.scope|.acquire.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} d, \
-         [a]`, or `.b128 {lo, hi}, [a]`",
+        "`ld{.weak|{.mmio}.relaxed.scope|{.mmio}.acquire.scope|.volatile}{.space}{.v2|.v4|.v8}\
+         {.type} d, [a]`, or `.b128 {lo, hi}, [a]`",
         "load; weak unless it says otherwise",
         LOAD,
         &[OperandRole::Dst, OperandRole::Addr],
@@ -216,8 +216,8 @@ pub(super) const ROWS: &[InstrRow] = &[
     .keyed(&["param"]),
     InstrRow::new(
         "st",
-        "`st{.weak|.relaxed.scope|.release.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} [a], \
-         b`, or `.b128 [a], {lo, hi}`",
+        "`st{.weak|{.mmio}.relaxed.scope|{.mmio}.release.scope|.volatile}{.space}{.v2|.v4|.v8}\
+         {.type} [a], b`, or `.b128 [a], {lo, hi}`",
         "store; weak unless it says otherwise",
         STORE,
         &[OperandRole::Addr, OperandRole::Val],
