@@ -22,6 +22,7 @@ mod outcomes;
 mod phases;
 mod polls;
 mod sequential;
+mod spirv;
 mod steady;
 mod stopped;
 mod together;

@@ -105,7 +105,7 @@ fn executed(program: &Program) -> String {
 }
 
 /// The final values of a test that has one outcome.
-fn run(test: &LitmusTest) -> Result<String, String> {
+pub(crate) fn run(test: &LitmusTest) -> Result<String, String> {
     let options = RunOptions {
         memory: MachineMemory::Sc,
         ..RunOptions::default()

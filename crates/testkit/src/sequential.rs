@@ -297,6 +297,12 @@ impl Program {
         text
     }
 
+    /// The program, in OpenCL C, as a kernel that writes its final values through a pointer.
+    pub fn opencl_kernel(&self, name: &str) -> String {
+        let function = self.function(&format!("in_{name}"));
+        format!("{function}kernel void {name}(global long *results) {{ in_{name}(results); }}\n")
+    }
+
     /// The program, in C++, as a kernel of CUDA C++ that writes its final values through a pointer.
     /// Its memory belongs to the module, so that a compiler does not know its content.
     pub fn kernel(&self, name: &str) -> String {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | this | a program that can be changed, and smaller ones |
 //! | `text` | the program as a TOML test in its dialect |
+//! | `kernel` | a program in OpenCL C as one kernel |
 //! | `shapes` | the shapes of programs: critical cycles and loose sequences |
 //!
 //! # Invariants
@@ -12,6 +13,7 @@
 //! - All registers and all memory outside work-groups are observed.
 //! - There are no loops: a program has few outcomes, and every execution of it ends.
 
+pub mod kernel;
 pub mod shapes;
 mod text;
 

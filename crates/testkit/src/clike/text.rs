@@ -26,7 +26,7 @@ fn scope_word(lang: Lang, scope: Scope) -> &'static str {
     }
 }
 
-fn flags_text(flags: Flags) -> &'static str {
+pub(super) fn flags_text(flags: Flags) -> &'static str {
     match (flags.global, flags.local) {
         (true, true) => "CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE",
         (true, false) => "CLK_GLOBAL_MEM_FENCE",
@@ -35,7 +35,7 @@ fn flags_text(flags: Flags) -> &'static str {
     }
 }
 
-fn registers(body: &[Stmt], found: &mut BTreeSet<usize>) {
+pub(super) fn registers(body: &[Stmt], found: &mut BTreeSet<usize>) {
     for stmt in body {
         match stmt {
             Stmt::Load { dst, .. } | Stmt::Rmw { dst, .. } => {
@@ -126,7 +126,7 @@ impl Program {
         }
     }
 
-    fn body(&self, body: &[Stmt], depth: usize, out: &mut String) {
+    pub(super) fn body(&self, body: &[Stmt], depth: usize, out: &mut String) {
         let pad = "    ".repeat(depth);
         for stmt in body {
             if let Stmt::If { reg, value, body } = stmt {
