@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use verdict::Launches;
 
 use crate::asking::{asked, asked_of_words};
+use crate::barriers::is_arrival;
 use crate::bounds::{is_inside, is_of_inputs, outside};
 use crate::exec::{AccessAt, Behaviour, ReadValues, behaviour};
 use crate::launch::{Sizes, most_threads, names, setting};
@@ -540,6 +541,9 @@ impl Proof<'_> {
         }
         if code.iter().any(|i| is_of_object(&i.op)) {
             assumed.push("operations on mbarrier objects meet their preconditions".into());
+        }
+        if code.iter().any(|i| is_arrival(&i.op)) {
+            assumed.push("operations on barriers meet their preconditions".into());
         }
         let program = &self.kernel.form.test.program;
         assumed.extend(run.behaviour.followed.iter().map(|holder| {

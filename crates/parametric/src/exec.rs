@@ -538,6 +538,7 @@ impl Exec<'_> {
             Op::Load { dst, addr, access } => {
                 let value = self.access(at, &mut state, addr, MemoryEffect::Reads, access);
                 state.regs[usize::from(dst.0)] = value;
+                self.of_barrier(at, &state);
             }
             Op::Store {
                 addr,
@@ -546,6 +547,7 @@ impl Exec<'_> {
             } => {
                 self.access(at, &mut state, addr, MemoryEffect::Writes, access);
                 self.store(at, &mut state, addr, value, access);
+                self.of_barrier(at, &state);
             }
             Op::Rmw {
                 dst, addr, write, ..
@@ -555,6 +557,7 @@ impl Exec<'_> {
                 if let Some(dst) = dst {
                     state.regs[usize::from(dst.0)] = value;
                 }
+                self.of_barrier(at, &state);
             }
             Op::Barrier(barrier) => self.barrier(at, barrier, &mut state),
             Op::Take { dst, .. } => state.regs[usize::from(dst.0)] = self.free(at, Ty::WORD),

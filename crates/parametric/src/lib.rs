@@ -22,6 +22,7 @@
 
 mod asking;
 pub mod assume;
+mod barriers;
 mod bounds;
 pub mod decide;
 pub mod exec;

@@ -24,7 +24,8 @@ impl Exec<'_> {
     pub(crate) fn is_precondition(&self, at: usize) -> bool {
         let before = at.checked_sub(1).map(|before| &self.code[before].op);
         let behind = self.code.get(at + 1).map(|instr| &instr.op);
-        before.is_some_and(is_of_object) && behind.is_some_and(is_misuse)
+        let is_of_object = before.is_some_and(is_of_object) && behind.is_some_and(is_misuse);
+        is_of_object || self.is_barriers_precondition(at)
     }
 
     /// Runs an operation on an mbarrier object.
@@ -97,7 +98,7 @@ impl Exec<'_> {
     }
 
     /// The operation on each of the objects that its address may be of.
-    fn object_ops(
+    pub(crate) fn object_ops(
         &mut self,
         at: usize,
         state: &State,
@@ -123,6 +124,7 @@ impl Exec<'_> {
                 iterations: self.outer.clone(),
                 at: self.origin[at],
                 order: at,
+                token: None,
             });
         }
         ops
@@ -165,6 +167,7 @@ impl Exec<'_> {
         entry: &State,
     ) -> Option<(usize, State, PhaseTest)> {
         let mut inside = BTreeMap::from([(header, entry.clone())]);
+        self.phase_test = None;
         self.range(header..end + 1, &mut inside, Some(header))?;
         let test = self.phase_test.take()?;
         let (target, state) = inside.pop_first()?;
@@ -184,6 +187,7 @@ fn tests_alone(code: &[Instr], header: usize) -> bool {
     fn is_test(op: &Op) -> bool {
         match op {
             Op::Rmw { write, .. } => is_of_object(op) && write.tags.has(Tag::MbarrierWait),
+            Op::Load { access, .. } => access.tags.has(Tag::Object),
             _ => false,
         }
     }
@@ -226,7 +230,7 @@ fn tests_alone(code: &[Instr], header: usize) -> bool {
 
 /// The count of an object that an operation makes; `None`: the operation makes no object. `new` is
 /// the word after it.
-fn count_made(new: &Expr) -> Option<&Expr> {
+pub(crate) fn count_made(new: &Expr) -> Option<&Expr> {
     let (_, fields) = sum(new)?;
     let (fields, _) = sum(fields)?;
     match fields {
@@ -240,7 +244,7 @@ fn count_made(new: &Expr) -> Option<&Expr> {
 
 /// The number of arrivals of an operation that leaves the arrivals of later phases as they are;
 /// `None`: it is another operation. `new` is the word after it.
-fn arrivals(new: &Expr) -> Option<&Expr> {
+pub(crate) fn arrivals(new: &Expr) -> Option<&Expr> {
     let Expr::Select(_, _, arrived) = new else {
         return None;
     };

@@ -156,7 +156,7 @@ pub struct Handover {
     pub complete: Term,
 }
 
-/// An operation of a thread on an mbarrier object.
+/// An operation of a thread on an mbarrier object, or on a barrier of CUDA C++.
 #[derive(Clone, Debug)]
 pub struct ObjectOp {
     /// The condition under which it happens.
@@ -179,6 +179,8 @@ pub struct ObjectOp {
     pub at: usize,
     /// Its position in a walk through the code.
     pub order: usize,
+    /// The token that an arrival at a barrier of CUDA C++ returns.
+    pub token: Option<Term>,
 }
 
 /// The effect of an operation on an mbarrier object.
@@ -190,6 +192,8 @@ pub enum ObjectRole {
     Arrive,
     /// It waits for the phase of a parity.
     Wait(Term),
+    /// It waits for the phase of a token.
+    WaitFor(Term),
     /// It does something else.
     Other,
 }

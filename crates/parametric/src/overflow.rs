@@ -119,7 +119,7 @@ fn places(run: &SymbolicRun) -> Vec<NumbersAt> {
         let own = match op.role {
             ObjectRole::Init(count) => Some(count),
             ObjectRole::Wait(parity) => Some(parity),
-            ObjectRole::Arrive | ObjectRole::Other => None,
+            ObjectRole::Arrive | ObjectRole::WaitFor(_) | ObjectRole::Other => None,
         };
         let values = [op.offset, op.guard, op.head].into_iter();
         all.push(NumbersAt {
