@@ -523,3 +523,29 @@ fn a_chosen_launch_has_the_blocks_and_the_memory_that_a_kernel_demands() {
         most.out
     );
 }
+
+/// A warp stores a matrix at the addresses of rows that its lanes give, next to an mbarrier object
+/// or over it.
+#[test]
+fn rows_of_a_matrix_may_lie_beside_an_mbarrier_object() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let check = |object: u32| {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{{\n\
+             .reg .b32 %r<12>;\n.reg .pred %p<2>;\n.shared .align 16 .b8 s[264];\n\
+             mov.u32 %r1, %tid.x;\nmov.u32 %r6, s;\nsetp.eq.u32 %p1, %r1, 0;\n\
+             @%p1 mbarrier.init.shared.b64 [%r6+{object}], 1;\n\
+             and.b32 %r10, %r1, 15;\nshl.b32 %r10, %r10, 4;\nadd.u32 %r11, %r6, %r10;\n\
+             bar.sync 0;\n\
+             stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r11], {{%r1, %r1}};\nret;\n}}\n"
+        );
+        fs::write(folder.path().join("rows.ptx"), text).expect("writable");
+        fencepost(folder.path(), &["check", "--no-cache", "rows.ptx"])
+    };
+    let beside = check(256);
+    assert_eq!(beside.code, Some(0), "{}{}", beside.out, beside.err);
+    // A matrix takes a whole warp.
+    assert!(beside.out.contains("k<<<1, 32>>>"), "{}", beside.out);
+    let over = check(240);
+    assert_ne!(over.code, Some(0), "{}{}", over.out, over.err);
+}

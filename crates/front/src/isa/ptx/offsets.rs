@@ -4,20 +4,29 @@
 //! branch on such a value takes both sides. A loop runs as often as its numbers decide. If it
 //! creates too many states, they are merged into one with unbounded ranges.
 //!
+//! Lanes of a warp can give each other addresses, as for matrices. A first round then computes what
+//! each lane gives, and takes any value from the others; a second round takes what was given.
+//!
 //! # Invariants
 //! - No verdict depends on the result; it only decides how memory is divided into cells. An access
 //!   outside the computed places belongs to no cell, and the engines detect it by its address.
 //! - Numbers stay within their types: wrapping indices are not followed.
-//! - States hold only registers that addresses and branches depend on.
+//! - States hold only registers that addresses and branches depend on, and forget those that are
+//!   dead: states that differ in nothing else have the same continuations.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use rustc_hash::FxHashSet;
 
 use super::followed::Followed;
 use program::points::access_of;
-use program::{BinOp, Expr, Init, Instr, LocId, Op, Program, RegId, Ty};
+use program::{
+    BinOp, Expr, GroupKey, GroupSeat, Init, Instr, InstrId, LocId, Op, Place, Program, RegId,
+    Scope, Ty,
+};
 
 /// The numbers from `first` to `last` in steps of `step`; for a single number, `step` is 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Range {
     first: i64,
     last: i64,
@@ -26,10 +35,11 @@ pub(super) struct Range {
 
 /// The bound for addresses and indices; unbounded ranges end here.
 const FAR: i64 = 1 << 40;
-/// The number of separate states kept for each label of a thread.
-const STATES: usize = 96;
-/// The number of micro-ops that the analysis runs, over all threads.
-const STEPS: usize = 4_000_000;
+/// The number of separate states kept for each label of a thread; the second number counts if the
+/// first takes too many steps.
+const STATES: [usize; 2] = [96, 2];
+/// The number of micro-ops that the analysis runs with each number of states, over all threads.
+const STEPS: usize = 8_000_000;
 
 impl Range {
     const ANY: Range = Range {
@@ -305,35 +315,59 @@ fn number(at: Range) -> KnownOffset {
     Some(OffsetValue { base: None, at })
 }
 
+/// What each thread gives to the lanes of its warp in one execution of an instruction.
+type GivenOffsets = HashMap<(usize, InstrId), KnownOffset>;
+
 /// The offsets of each access, by object. `unknown` lists accesses that may be anywhere.
+#[derive(Default)]
 pub(super) struct Offsets {
     found: BTreeMap<(usize, usize), HashMap<LocId, HashSet<Range>>>,
     unknown: HashSet<(usize, usize)>,
-    /// The number of micro-ops that may still be run.
-    steps: usize,
+    /// What threads give to lanes that access memory at addresses that they take.
+    given: GivenOffsets,
 }
 
 impl Offsets {
     /// Computes the offsets of accesses in some threads.
-    pub(super) fn compute(program: &Program, threads: impl Iterator<Item = usize>) -> Offsets {
-        let mut offsets = Offsets {
-            found: BTreeMap::new(),
-            unknown: HashSet::new(),
-            steps: STEPS,
-        };
-        for t in threads {
+    pub(super) fn compute(program: &Program, threads: &BTreeSet<usize>) -> Offsets {
+        let warps = Warps::of(program);
+        let first = Offsets::round(program, threads, &warps, &GivenOffsets::new());
+        if first.given.is_empty() {
+            return first;
+        }
+        Offsets::round(program, threads, &warps, &first.given)
+    }
+
+    /// Runs the threads. Lanes take what is in `given`, and any value if it is not there.
+    fn round(
+        program: &Program,
+        threads: &BTreeSet<usize>,
+        warps: &Warps,
+        given: &GivenOffsets,
+    ) -> Offsets {
+        let mut offsets = Offsets::default();
+        let mut fewer = 0;
+        for &t in threads {
             let code = &program.threads[t].code;
-            let mut addressing = Vec::new();
-            for (addr, _) in code.iter().filter_map(|instr| access_of(&instr.op)) {
-                addr.registers(&mut |reg| addressing.push(reg));
-            }
+            let (followed, exchanged) = followed(code);
             let mut run = OffsetRun {
                 program,
                 thread: t,
-                followed: Followed::of(code, addressing.into_iter()),
+                followed,
+                exchanged,
+                warps,
+                given,
+                steps: 0,
                 offsets: &mut offsets,
             };
-            if run.all().is_none() {
+            let mut tries = (fewer..STATES.len()).filter(|n| {
+                run.steps = STEPS / threads.len();
+                run.all(STATES[*n]).is_some()
+            });
+            if let Some(n) = tries.next() {
+                // Other threads mostly have the same code.
+                fewer = n;
+            } else {
                 let all = 0..program.threads[t].code.len();
                 offsets.unknown.extend(all.map(|i| (t, i)));
             }
@@ -341,39 +375,102 @@ impl Offsets {
         offsets
     }
 
-    /// The bytes of an object at which an access of a size can begin, considering only aligned
-    /// places inside the object. `at` is the access: thread and micro-op.
-    pub(super) fn of(
-        &self,
-        program: &Program,
-        at: (usize, usize),
-        object: LocId,
-        size: u32,
-    ) -> Vec<i64> {
-        let layout = program.layout(object);
-        let (bytes, copied) = match &program.location(object).kind {
-            program::LocationKind::Object { init, .. } => (
-                layout.bytes(init.len()),
-                program.copied(object) != program::CopyPer::Not,
-            ),
-            program::LocationKind::Alias { .. } => return Vec::new(),
-        };
-        let apart = copied.then(|| program::memory::stride(bytes));
-        let bytes = bytes as i64;
-        let mut all: Vec<i64> = if self.unknown.contains(&at) {
-            (0..bytes).collect()
-        } else {
-            let ranges = self.found.get(&at).and_then(|of| of.get(&object));
-            ranges
-                .into_iter()
-                .flatten()
-                .flat_map(|range| range.within(bytes, apart))
-                .collect()
-        };
-        all.retain(|n| n % i64::from(size) == 0 && n + i64::from(size) <= bytes);
-        all.sort_unstable();
-        all.dedup();
-        all
+    /// The ranges of an access in an object, sorted; `None` if it can be anywhere. `at` is the
+    /// access: thread and micro-op.
+    pub(super) fn ranges(&self, at: (usize, usize), object: LocId) -> Option<Vec<Range>> {
+        if self.unknown.contains(&at) {
+            return None;
+        }
+        let ranges = self.found.get(&at).and_then(|of| of.get(&object));
+        let mut ranges: Vec<Range> = ranges.into_iter().flatten().copied().collect();
+        ranges.sort_unstable();
+        Some(ranges)
+    }
+}
+
+/// The bytes of an object at which an access of a size can begin, considering only aligned places
+/// inside the object. `ranges` are those of the access ([`Offsets::ranges`]).
+pub(super) fn places(
+    program: &Program,
+    object: LocId,
+    size: u32,
+    ranges: Option<&[Range]>,
+) -> Vec<i64> {
+    let layout = program.layout(object);
+    let (bytes, copied) = match &program.location(object).kind {
+        program::LocationKind::Object { init, .. } => (
+            layout.bytes(init.len()),
+            program.copied(object) != program::CopyPer::Not,
+        ),
+        program::LocationKind::Alias { .. } => return Vec::new(),
+    };
+    let apart = copied.then(|| program::memory::stride(bytes));
+    let bytes = bytes as i64;
+    let mut all: Vec<i64> = match ranges {
+        None => (0..bytes).step_by(size as usize).collect(),
+        Some(ranges) => ranges
+            .iter()
+            .flat_map(|range| range.within(bytes, apart))
+            .collect(),
+    };
+    all.retain(|n| n % i64::from(size) == 0 && n + i64::from(size) <= bytes);
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The registers that addresses and branches of a thread depend on, and the exchanges among lanes
+/// through which they do.
+fn followed(code: &[Instr]) -> (Followed, HashSet<InstrId>) {
+    let mut sources = Vec::new();
+    for (addr, _) in code.iter().filter_map(|instr| access_of(&instr.op)) {
+        addr.registers(&mut |reg| sources.push(reg));
+    }
+    let mut exchanged = HashSet::new();
+    loop {
+        let followed = Followed::of(code, sources.iter().copied());
+        let before = exchanged.len();
+        exchanged.extend(code.iter().filter_map(|instr| match &instr.op {
+            Op::Take { dst, .. } => followed.number(*dst).map(|_| instr.id),
+            _ => None,
+        }));
+        if exchanged.len() == before {
+            return (followed, exchanged);
+        }
+        for instr in code.iter().filter(|instr| exchanged.contains(&instr.id)) {
+            if let Op::Give { value, .. } = &instr.op {
+                value.registers(&mut |reg| sources.push(reg));
+            }
+        }
+    }
+}
+
+/// The threads of each warp, by lane.
+struct Warps {
+    keys: Vec<Option<GroupKey>>,
+    threads: HashMap<(GroupKey, u32), usize>,
+}
+
+impl Warps {
+    fn of(program: &Program) -> Warps {
+        let places: Vec<Place> = program.threads.iter().map(|t| t.place.clone()).collect();
+        let keys: Vec<Option<GroupKey>> = places
+            .iter()
+            .map(|place| place.group_key(Scope::Warp))
+            .collect();
+        let seats = GroupSeat::all_among(&places, Scope::Warp);
+        let threads = (0..).zip(keys.iter().zip(&seats));
+        let threads = threads.filter_map(|(t, (key, seat))| Some((((*key)?, seat.rank), t)));
+        Warps {
+            threads: threads.collect(),
+            keys,
+        }
+    }
+
+    /// The thread in a lane of the warp of `thread`.
+    fn mate(&self, thread: usize, lane: u8) -> Option<usize> {
+        let key = self.keys[thread]?;
+        self.threads.get(&(key, u32::from(lane))).copied()
     }
 }
 
@@ -382,12 +479,19 @@ struct OffsetRun<'a> {
     program: &'a Program,
     thread: usize,
     followed: Followed,
+    /// The exchanges among lanes whose values are followed.
+    exchanged: HashSet<InstrId>,
+    warps: &'a Warps,
+    /// What lanes give, as far as it is known.
+    given: &'a GivenOffsets,
+    /// The number of micro-ops that may still be run.
+    steps: usize,
     offsets: &'a mut Offsets,
 }
 
 impl OffsetRun<'_> {
-    /// Follows all paths; `None` if there are too many.
-    fn all(&mut self) -> Option<()> {
+    /// Follows all paths with a number of states for each label; `None` if there are too many.
+    fn all(&mut self, most: usize) -> Option<()> {
         let program = self.program;
         let thread = &program.threads[self.thread];
         let mut labels = vec![false; thread.code.len() + 1];
@@ -408,15 +512,19 @@ impl OffsetRun<'_> {
                 }),
             };
         }
+        let live = self.followed.live(&thread.code);
         let mut open = vec![(0, start)];
-        let mut seen: HashMap<usize, HashSet<Vec<KnownOffset>>> = HashMap::new();
+        let mut seen: HashMap<usize, FxHashSet<Vec<KnownOffset>>> = HashMap::new();
         let mut wide: HashMap<usize, Vec<KnownOffset>> = HashMap::new();
         while let Some((mut at, mut regs)) = open.pop() {
             while let Some(instr) = thread.code.get(at) {
-                self.offsets.steps = self.offsets.steps.checked_sub(1)?;
+                self.steps = self.steps.checked_sub(1)?;
                 if labels[at] {
+                    for (number, reg) in regs.iter_mut().enumerate() {
+                        *reg = reg.filter(|_| live.has(at, number));
+                    }
                     let states = seen.entry(at).or_default();
-                    if states.len() < STATES {
+                    if states.len() < most {
                         if !states.insert(regs.clone()) {
                             break;
                         }
@@ -452,6 +560,7 @@ impl OffsetRun<'_> {
                         if let Some(slot) = op.defines().and_then(|dst| self.followed.number(dst)) {
                             regs[slot] = match op {
                                 Op::Assign { value: e, .. } => self.value(e, &regs),
+                                Op::Take { lane, .. } => self.taken(*lane, instr.id),
                                 _ => None,
                             };
                         }
@@ -463,7 +572,26 @@ impl OffsetRun<'_> {
         Some(())
     }
 
+    /// The value that a lane gives in an instruction.
+    fn taken(&self, lane: u8, instr: InstrId) -> KnownOffset {
+        let from = self.warps.mate(self.thread, lane)?;
+        self.given.get(&(from, instr)).copied().flatten()
+    }
+
     fn note(&mut self, at: usize, instr: &Instr, regs: &[KnownOffset]) {
+        if let Op::Give {
+            value,
+            among: Scope::Warp,
+            ..
+        } = &instr.op
+            && self.exchanged.contains(&instr.id)
+        {
+            let value = self.value(value, regs);
+            let given = self.offsets.given.entry((self.thread, instr.id));
+            given
+                .and_modify(|known| *known = either(*known, value))
+                .or_insert(value);
+        }
         let Some((addr, _)) = access_of(&instr.op) else {
             return;
         };

@@ -11,9 +11,10 @@
 //!   accesses to possible mbarrier objects are reported.
 //! - An access to a place that the analysis did not find belongs to no cell ([`super::offsets`]).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
-use super::offsets::Offsets;
+use super::offsets::{Offsets, Range, places};
 use diag::{Sink, Span};
 use program::points::{Points, access_of};
 use program::{Dialect, Field, Init, Layout, LocId, LocationKind, Program, Tag, Ty, mbarrier};
@@ -23,6 +24,7 @@ use program::{Dialect, Field, Init, Layout, LocId, LocationKind, Program, Tag, T
 pub(crate) type Cells = HashMap<(usize, usize), u8>;
 
 /// An access to an object through a register, with its possible places.
+#[derive(Clone)]
 pub(super) struct RegisterAccess {
     /// Its thread and micro-op.
     pub(super) at: (usize, usize),
@@ -31,8 +33,20 @@ pub(super) struct RegisterAccess {
     pub(super) size: u32,
     /// Whether it is an operation on an mbarrier object.
     pub(super) of_object: bool,
-    /// The offsets at which it can begin.
-    pub(super) places: Vec<i64>,
+    /// The offsets at which it can begin. Accesses of one size with equal places share them.
+    pub(super) places: Rc<[i64]>,
+}
+
+/// The size of an access and its ranges in an object; `None`: it can be anywhere.
+type AccessRanges = (u32, Option<Vec<Range>>);
+
+/// The size of an access and the identity of its places.
+type AccessShape = (u32, *const i64);
+
+impl RegisterAccess {
+    fn shape(&self) -> AccessShape {
+        (self.size, self.places.as_ptr())
+    }
 }
 
 /// Divides the arrays in `bytes`. Returns the number of cells for all accesses to objects with
@@ -50,10 +64,15 @@ pub(crate) fn cut(
     if objects.is_empty() {
         return Cells::new();
     }
-    let all = accesses(program, points, &objects);
-    let empty = Vec::new();
+    let found = ObjectAccesses::of(program, points, &objects);
+    let all: BTreeMap<LocId, Vec<RegisterAccess>> = objects
+        .iter()
+        .map(|object| (*object, found.to(program, *object)))
+        .filter(|(_, accesses)| !accesses.is_empty())
+        .collect();
     for object in bytes {
-        let layout = whole(program, *object, all.get(object).unwrap_or(&empty), sink);
+        let accesses = all.get(object).map_or(&[][..], Vec::as_slice);
+        let layout = whole(program, *object, accesses, sink);
         lay(program, *object, layout);
     }
     let mut cells = Cells::new();
@@ -69,16 +88,20 @@ pub(crate) fn cut(
             starts[layout.offset(cell) as usize] = layout.field(cell).ty.bytes();
         }
         // Threads often make the same accesses.
-        let mut counts: HashMap<(u32, &[i64]), Option<u8>> = HashMap::new();
-        for access in accesses {
+        let mut counts: HashMap<AccessShape, Option<u8>> = HashMap::new();
+        // An access without a place in this object has one in another, or faults.
+        for access in accesses.iter().filter(|access| !access.places.is_empty()) {
             let count = counts
-                .entry((access.size, &access.places))
+                .entry(access.shape())
                 .or_insert_with(|| counted(&starts, access));
             match *count {
                 Some(n) if cells.insert(access.at, n).is_none_or(|other| other == n) => {}
                 found => refuse(program, *object, access, found.is_some(), sink),
             }
         }
+    }
+    for access in all.values().flatten() {
+        cells.entry(access.at).or_insert(1);
     }
     cells
 }
@@ -90,47 +113,60 @@ fn has_several_cells(program: &Program, object: LocId) -> bool {
     }
 }
 
-/// The accesses to some objects.
-pub(super) fn accesses(
-    program: &Program,
-    points: &Points,
-    objects: &[LocId],
-) -> BTreeMap<LocId, Vec<RegisterAccess>> {
-    let mut all: BTreeMap<LocId, Vec<RegisterAccess>> = BTreeMap::new();
-    let mut threads: HashSet<usize> = HashSet::new();
-    for (t, i, instr) in program.instrs() {
-        let t = usize::from(t.0);
-        let Some((addr, ty)) = access_of(&instr.op) else {
-            continue;
-        };
-        // A tile has bytes, not cells; a tile with an mbarrier object is a race with it.
-        if instr.tile.is_some() {
-            continue;
-        }
-        let targets = points.of(t, addr);
-        for object in targets
-            .into_iter()
-            .filter(|object| objects.contains(object))
-        {
-            threads.insert(t);
-            let of_object = instr.op.has(Tag::Mbarrier);
-            let access = RegisterAccess {
-                at: (t, i),
-                span: instr.span,
-                size: ty.bytes(),
-                of_object,
-                places: Vec::new(),
+/// The accesses to objects, without their places.
+pub(super) struct ObjectAccesses {
+    all: BTreeMap<LocId, Vec<RegisterAccess>>,
+    offsets: Offsets,
+}
+
+impl ObjectAccesses {
+    /// The accesses to some objects. Computes where all of them can be, which takes long.
+    pub(super) fn of(program: &Program, points: &Points, objects: &[LocId]) -> ObjectAccesses {
+        let mut all: BTreeMap<LocId, Vec<RegisterAccess>> = BTreeMap::new();
+        let mut threads: BTreeSet<usize> = BTreeSet::new();
+        for (t, i, instr) in program.instrs() {
+            let t = usize::from(t.0);
+            let Some((addr, ty)) = access_of(&instr.op) else {
+                continue;
             };
-            all.entry(object).or_default().push(access);
+            // A tile has bytes, not cells; a tile with an mbarrier object is a race with it.
+            if instr.tile.is_some() {
+                continue;
+            }
+            let targets = points.of(t, addr);
+            for object in targets
+                .into_iter()
+                .filter(|object| objects.contains(object))
+            {
+                threads.insert(t);
+                let of_object = instr.op.has(Tag::Mbarrier);
+                let access = RegisterAccess {
+                    at: (t, i),
+                    span: instr.span,
+                    size: ty.bytes(),
+                    of_object,
+                    places: Rc::default(),
+                };
+                all.entry(object).or_default().push(access);
+            }
         }
+        let offsets = Offsets::compute(program, &threads);
+        ObjectAccesses { all, offsets }
     }
-    let offsets = Offsets::compute(program, threads.into_iter());
-    for (object, accesses) in &mut all {
-        for access in accesses {
-            access.places = offsets.of(program, access.at, *object, access.size);
+
+    /// The accesses to an object, with their places in it.
+    pub(super) fn to(&self, program: &Program, object: LocId) -> Vec<RegisterAccess> {
+        let mut all = self.all.get(&object).cloned().unwrap_or_default();
+        let mut shared: HashMap<AccessRanges, Rc<[i64]>> = HashMap::new();
+        for access in &mut all {
+            let shape = (access.size, self.offsets.ranges(access.at, object));
+            let known = shared.entry(shape).or_insert_with_key(|(size, ranges)| {
+                places(program, object, *size, ranges.as_deref()).into()
+            });
+            access.places = known.clone();
         }
+        all
     }
-    all
 }
 
 /// The layout with the coarsest cells such that each access covers whole cells.
@@ -141,13 +177,13 @@ fn whole(program: &Program, object: LocId, accesses: &[RegisterAccess], sink: &m
     };
     let mut sizes: Vec<u32> = vec![0; bytes];
     // Threads often make the same accesses.
-    let shapes: HashSet<(u32, &[i64])> = accesses
+    let shapes: HashMap<AccessShape, &[i64]> = accesses
         .iter()
-        .map(|access| (access.size, access.places.as_slice()))
+        .map(|access| (access.shape(), &*access.places))
         .collect();
     loop {
         let mut changed = false;
-        for &(most, places) in &shapes {
+        for (&(most, _), places) in &shapes {
             let all = || places.iter().flat_map(|place| bytes_at(place, most));
             let size = all()
                 .map(|at| sizes[at])
@@ -246,10 +282,12 @@ fn layout(sizes: &[u32], objects: &[bool]) -> Layout {
         })
         .collect();
     let mut cells: Vec<(usize, u32, bool)> = Vec::new();
-    let mut at = 0;
+    let (mut at, mut end) = (0, 0);
     while at < apart {
         // Bytes that are never accessed become words, as large as fit.
-        let end = (at..apart).find(|end| of[*end].0 > 0).unwrap_or(apart);
+        if end <= at {
+            end = (at..apart).find(|end| of[*end].0 > 0).unwrap_or(apart);
+        }
         let size = match of[at].0 {
             0 => [8, 4, 2, 1]
                 .into_iter()
@@ -365,7 +403,7 @@ fn marked(program: &mut Program, object: LocId, accesses: &[RegisterAccess]) {
         let places = accesses
             .iter()
             .filter(|access| access.of_object)
-            .flat_map(|access| &access.places);
+            .flat_map(|access| access.places.iter());
         *layout = layout.with_mbarriers(&places.copied().collect());
     }
 }
@@ -384,10 +422,7 @@ fn counted(cells: &[u32], access: &RegisterAccess) -> Option<u8> {
             .all(|k| size_at(place + i64::from(k * size), cells) == Some(size))
             .then_some(n as u8)
     });
-    // An access without any place faults.
-    let Some(first) = counts.next() else {
-        return access.places.is_empty().then_some(1);
-    };
+    let first = counts.next()?;
     counts.all(|other| other == first).then_some(first)
 }
 
@@ -411,7 +446,7 @@ fn refuse(
             (from..from + i64::from(layout.field(*cell).ty.bytes())).contains(place)
         })
     });
-    let message = match (cell, access.places.as_slice()) {
+    let message = match (cell, &*access.places) {
         (Some(cell), [_]) if !differs => {
             let of = layout.field(cell).ty.bits;
             format!(

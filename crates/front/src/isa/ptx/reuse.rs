@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::operands::plus;
-use super::parts;
+use super::parts::{ObjectAccesses, RegisterAccess};
 use super::pointers::Untyped;
 use diag::Span;
 use program::points::{Points, access_of};
@@ -65,9 +65,24 @@ pub(crate) fn separate(
     bytes: &[LocId],
     untyped: &mut [Untyped],
 ) -> bool {
-    let found = bytes
-        .iter()
-        .find_map(|object| Some((*object, changes(program, points, *object, untyped)?)));
+    // To find the places of all accesses takes long.
+    let of_object = bytes.iter().copied().filter(|object| {
+        program.instrs().any(|(t, _, instr)| {
+            let addr = instr.op.address().filter(|_| instr.op.has(Tag::Mbarrier));
+            addr.is_some_and(|addr| points.of(usize::from(t.0), addr).contains(object))
+        })
+    });
+    let of_object: Vec<LocId> = of_object.collect();
+    if of_object.is_empty() {
+        return false;
+    }
+    let accesses = ObjectAccesses::of(program, points, &of_object);
+    let found = of_object.into_iter().find_map(|object| {
+        Some((
+            object,
+            changes(program, points, object, &accesses, untyped)?,
+        ))
+    });
     let Some((object, changes)) = found else {
         return false;
     };
@@ -107,24 +122,17 @@ fn changes(
     program: &Program,
     points: &Points,
     object: LocId,
+    accesses: &ObjectAccesses,
     untyped: &[Untyped],
 ) -> Option<BTreeMap<usize, StorageChanges>> {
-    // To find the places of all accesses takes much longer.
-    let has_object = program.instrs().any(|(t, _, instr)| {
-        let addr = instr.op.address().filter(|_| instr.op.has(Tag::Mbarrier));
-        addr.is_some_and(|addr| points.of(usize::from(t.0), addr).contains(&object))
-    });
-    if !has_object {
-        return None;
-    }
-    let all = parts::accesses(program, points, &[object]).remove(&object)?;
+    let all = accesses.to(program, object);
     let (last, end) = (length(program, object), end(program, object));
     let objects: HashSet<i64> = all
         .iter()
         .filter(|a| a.of_object)
         .flat_map(|a| a.places.iter().map(word_of))
         .collect();
-    let is_shared = |access: &&parts::RegisterAccess| {
+    let is_shared = |access: &&RegisterAccess| {
         access.of_object
             || access
                 .places
@@ -157,17 +165,13 @@ fn changes(
         return None;
     }
     // An access beyond the end of the data could reach the moved words.
-    let beyond = |access: &parts::RegisterAccess| {
+    let beyond = |access: &RegisterAccess| {
         access
             .places
             .iter()
             .any(|place| place + i64::from(access.size) > last)
     };
-    if parts::accesses(&extended, points, &[object])
-        .remove(&object)?
-        .iter()
-        .any(beyond)
-    {
+    if accesses.to(&extended, object).iter().any(beyond) {
         return None;
     }
     let data = all

@@ -123,6 +123,12 @@ fn traits(source: &PtxFile, kernel: &Kernel) -> Traits {
         "%laneid",
         "bar.warp",
         "redux.",
+        "elect.",
+        "ldmatrix.",
+        "stmatrix.",
+        "movmatrix.",
+        "mma.",
+        "wmma.",
     ];
     let shared = kernel.variables.iter().filter(|v| v.space == "shared");
     let sizes = shared.filter_map(|v| Some(v.elements? * u64::from(v.ty.bytes())));
