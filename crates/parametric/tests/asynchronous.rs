@@ -1,5 +1,5 @@
-//! Random rings of mbarrier objects and random groups of asynchronous copies, held against the
-//! exact engines at small launches: nothing that races there is proved race-free.
+//! Random rings of mbarrier objects, barriers of CUDA C++ and groups of asynchronous copies, held
+//! against the exact engines at small launches: nothing that races there is proved race-free.
 //!
 //! `FENCEPOST_KERNELS=N` compares N of each, from number `FENCEPOST_SEED` on.
 #![cfg(feature = "z3")]
@@ -239,6 +239,79 @@ impl Copies {
     }
 }
 
+/// Threads that access shared memory and meet at barriers of CUDA C++, each in its own order.
+struct Barriers {
+    random: Random,
+    names: &'static [&'static str],
+    code: String,
+}
+
+impl Barriers {
+    fn statements(&mut self, depth: usize) {
+        for _ in 0..=self.random.below(2) {
+            let name = self.random.of(self.names);
+            let place = self.random.below(2);
+            let line = match self.random.below(20) {
+                0..=4 => format!("{name}.arrive_and_wait();"),
+                5..=8 => format!("(void){name}.arrive();"),
+                9 | 10 => format!(
+                    "{{ auto token = {name}.arrive(); s[{place}] = 2; \
+                     {name}.wait(cuda::std::move(token)); }}"
+                ),
+                11 => format!("{name}.wait_parity({place});"),
+                12 => format!("(void){name}.arrive(2);"),
+                13..=15 => format!("s[{place}] = 1;"),
+                16 | 17 => format!("x += s[{place}];"),
+                _ if depth == 0 => {
+                    let rounds = 1 + self.random.below(2);
+                    let head = format!("for (int i = 0; i < {rounds}; ++i)");
+                    self.within(&head, 1);
+                    continue;
+                }
+                _ => format!("if (i == 0) {{ {name}.arrive_and_wait(); }}"),
+            };
+            let _ = writeln!(self.code, "{line}");
+        }
+    }
+
+    fn within(&mut self, head: &str, depth: usize) {
+        let _ = writeln!(self.code, "{head} {{");
+        self.statements(depth);
+        self.code.push_str("}\n");
+    }
+
+    /// Barriers as a file.
+    fn file(seed: u64) -> String {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let threads = 2 + random.below(4) / 3;
+        let names: &[&str] = random.of(&[&["full"], &["full", "empty"]]);
+        let mut all = Barriers {
+            random,
+            names,
+            code: "__shared__ int s[2];\nint x = 0;\n".into(),
+        };
+        for name in names {
+            let counts = [threads, threads, threads, 1, threads - 1, threads + 1];
+            let count = all.random.of(&counts);
+            let _ = writeln!(
+                all.code,
+                "__shared__ cuda::barrier<cuda::thread_scope_block> {name};\n\
+                 if (threadIdx.x == 0) init(&{name}, {count});"
+            );
+        }
+        all.code.push_str("__syncthreads();\n");
+        all.within("if (threadIdx.x == 0)", 0);
+        all.within("else", 0);
+        if all.random.below(3) == 0 {
+            all.statements(0);
+        }
+        all.code.push_str("r[threadIdx.x] = x;\n");
+        let memory = "r = { type = \"int\", size = 4 }";
+        let launch = format!("grid = 1\nblock = {threads}");
+        file("cuda", memory, &launch, &all.code)
+    }
+}
+
 fn file(dialect: &str, memory: &str, launch: &str, code: &str) -> String {
     format!(
         "name = \"k\"\ndialect = \"{dialect}\"\n[memory]\n{memory}\n[kernel]\n{launch}\n\
@@ -247,7 +320,7 @@ fn file(dialect: &str, memory: &str, launch: &str, code: &str) -> String {
 }
 
 /// Compares the answers about kernels with some numbers.
-fn none_is_missed(few: u64, kernel: impl Fn(u64) -> String) {
+fn none_is_missed(few: u64, model: &str, kernel: impl Fn(u64) -> String) {
     let (count, first) = (
         number("FENCEPOST_KERNELS", few),
         number("FENCEPOST_SEED", 1),
@@ -268,7 +341,7 @@ fn none_is_missed(few: u64, kernel: impl Fn(u64) -> String) {
             let is_proved = matches!(answer, KernelVerdict::Never { .. });
             let mut key = format!("any={any} proved={is_proved}");
             if is_proved {
-                let truth = *truth.get_or_insert_with(|| exact(&text, "ptx", KernelProperty::Race));
+                let truth = *truth.get_or_insert_with(|| exact(&text, model, KernelProperty::Race));
                 key = format!("{key} racy={truth:?}");
                 if truth == Some(true) {
                     println!("seed {seed}: any={any}\n{text}\n{answer:?}");
@@ -284,10 +357,15 @@ fn none_is_missed(few: u64, kernel: impl Fn(u64) -> String) {
 
 #[test]
 fn no_race_of_a_ring_is_missed() {
-    none_is_missed(5, |seed| Ring::new(seed).file());
+    none_is_missed(5, "ptx", |seed| Ring::new(seed).file());
 }
 
 #[test]
 fn no_race_of_copies_is_missed() {
-    none_is_missed(15, Copies::file);
+    none_is_missed(15, "ptx", Copies::file);
+}
+
+#[test]
+fn no_race_of_barriers_is_missed() {
+    none_is_missed(15, "cuda", Barriers::file);
 }
