@@ -731,7 +731,8 @@ impl Proof<'_> {
                     }
                     asked += 1;
                     if asked > self.limits.pairs {
-                        return Err(format!("more than {} pairs of accesses", self.limits.pairs));
+                        let why = format!("more than {} pairs of accesses", self.limits.pairs);
+                        return first.map(Some).ok_or(why);
                     }
                     let mut question = race(run, a, b, together);
                     if self.limits.without == Some(Part::Iterations) {
@@ -740,10 +741,11 @@ impl Proof<'_> {
                             question.conditions.push(same);
                         }
                     }
-                    let said = self.answer(run, question)?;
-                    let free = match said {
-                        None => continue,
-                        Some(free) => free,
+                    let free = match self.answer(run, question) {
+                        Ok(None) => continue,
+                        Ok(Some(free)) => free,
+                        // A suspicion can still be tried.
+                        Err(why) => return first.map(Some).ok_or(why),
                     };
                     let apart = self.apart([a.at, b.at], together, free);
                     if !free {

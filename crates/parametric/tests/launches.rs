@@ -4,8 +4,8 @@
 
 mod common;
 
-use common::{kernel, never, races, without};
-use parametric::Proved;
+use common::{asked_within, kernel, never, races, without};
+use parametric::{KernelLimits, KernelProperty, KernelVerdict, Proved};
 
 /// A launch of 65,536 blocks of 1,024 threads.
 const LARGE: &str = "grid = 65536\nblock = 1024";
@@ -180,4 +180,20 @@ fn grid_stride_loop() {
     never(&cuda(memory, kernel, code), true, Proved::EveryLaunch);
     let wrong = code.replace("blockIdx.x * blockDim.x + threadIdx.x", "threadIdx.x");
     races(&cuda(memory, kernel, &wrong), true);
+}
+
+/// The values of `c` decide. The second pair of accesses is one too many for the proof.
+#[test]
+fn a_suspicion_is_tried_where_a_limit_ends_the_proof() {
+    let memory = "c = { type = \"int\", size = 4 }\nx = { type = \"int\", size = 8 }";
+    let code = "int n = c[threadIdx.x];\nx[n] = 1;\nx[n + 1] = 2;";
+    let text = cuda(memory, "grid = 1\nblock = 4", code);
+    let limits = KernelLimits {
+        pairs: 1,
+        ..KernelLimits::default()
+    };
+    match asked_within(&text, KernelProperty::Race, false, &limits) {
+        KernelVerdict::Happens { exact, .. } => assert!(exact.witness.is_some()),
+        other => panic!("{other:?}"),
+    }
 }

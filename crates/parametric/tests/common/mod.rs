@@ -26,7 +26,17 @@ pub(crate) fn asked(text: &str, property: KernelProperty, any: bool) -> KernelVe
         answer: Duration::from_secs(200),
         ..KernelLimits::default()
     };
-    with_kernel(text, |kernel| decide(kernel, property, any, &limits))
+    asked_within(text, property, any, &limits)
+}
+
+/// Asks about the one kernel of a file, within limits.
+pub(crate) fn asked_within(
+    text: &str,
+    property: KernelProperty,
+    any: bool,
+    limits: &KernelLimits,
+) -> KernelVerdict {
+    with_kernel(text, |kernel| decide(kernel, property, any, limits))
 }
 
 /// A kernel of a dialect as a file.
