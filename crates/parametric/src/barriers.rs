@@ -69,7 +69,7 @@ impl Exec<'_> {
         }
     }
 
-    /// Notes a load whose value the next instruction compares with a phase.
+    /// Notes a load if the next instruction compares its value with a phase.
     fn tests_phase(&mut self, at: usize, state: &State) {
         let code = self.code;
         let (Op::Load { dst, addr, access }, Some(next)) = (&code[at].op, code.get(at + 1)) else {

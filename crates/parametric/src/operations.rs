@@ -22,7 +22,7 @@ pub struct Ticket {
     pub value: Term,
     /// What it adds.
     pub by: Term,
-    /// The largest such number of which not even many make the sum wrap around.
+    /// The largest summand that the proof takes: many of them do not make the sum wrap around.
     pub most: i64,
     /// The object.
     pub object: LocId,

@@ -53,7 +53,7 @@ struct PhaseWait {
     number: Term,
     /// How many more phases than its number are complete behind it.
     ahead: i64,
-    /// The arrival whose token it has, by its place in the code. It must not be early.
+    /// The wait has the token of this arrival, a place in the code. The arrival must not be early.
     of: Option<usize>,
 }
 
@@ -515,15 +515,15 @@ impl PhaseProof<'_> {
         self.is_never(&[&facts[..], &[op.guard, skips]].concat())
     }
 
-    /// Whether so many phases are as many as an arrival needs.
+    /// Whether an arrival needs no more phases than these.
     fn is_reached(&mut self, own: &Arrivals, seen: Term) -> bool {
         let facts = self.facts(&[&own.op]);
         let early = self.run.terms.cmp(CmpOp::Lt, Ty::WORD, seen, own.number);
         self.is_never(&[&facts[..], &[own.op.guard, early]].concat())
     }
 
-    /// Whether a thread has seen others arrive at the object of a wait, who have seen that its own
-    /// arrival is not early.
+    /// Whether other threads tell a thread that its own arrival is not early: they have seen it, and
+    /// the thread has seen them arrive at the object of a wait.
     fn is_told(
         &mut self,
         own: &Arrivals,

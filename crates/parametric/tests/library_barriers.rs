@@ -5,9 +5,8 @@ mod common;
 
 use std::time::Duration;
 
-use common::{kernel, never, races, without};
-use front::litmus::form::forms;
-use parametric::{KernelInput, KernelLimits, KernelProperty, KernelVerdict, Proved, decide};
+use common::{asked_within, kernel, never, races, without};
+use parametric::{KernelLimits, KernelProperty, KernelVerdict, Proved};
 
 /// The kernel with so many threads in a warp, and two warps in a block.
 fn of_width(width: u32, code: &str) -> String {
@@ -25,15 +24,7 @@ fn is_proved(text: &str) -> bool {
         tries: false,
         ..KernelLimits::default()
     };
-    let forms = forms("kernel.toml", text.as_bytes());
-    let forms = forms.unwrap_or_else(|errors| panic!("{errors:#?}"));
-    let input = KernelInput {
-        form: &forms[0],
-        name: "kernel.toml",
-        bytes: text.as_bytes(),
-        source: None,
-    };
-    let answer = decide(input, KernelProperty::Race, false, &limits);
+    let answer = asked_within(text, KernelProperty::Race, false, &limits);
     matches!(answer, KernelVerdict::Never { .. })
 }
 

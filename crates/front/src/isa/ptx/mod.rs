@@ -62,6 +62,7 @@ pub(crate) mod parts;
 pub mod pointers;
 mod print;
 mod private;
+mod ranges;
 mod reading;
 mod regs;
 pub(crate) mod reuse;

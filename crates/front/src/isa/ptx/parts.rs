@@ -14,7 +14,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::offsets::{Offsets, Range, places};
+use super::offsets::{Offsets, places};
+use super::ranges::Range;
 use diag::{Sink, Span};
 use program::points::{Points, access_of};
 use program::{Dialect, Field, Init, Layout, LocId, LocationKind, Program, Tag, Ty, mbarrier};

@@ -264,7 +264,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The object of a size whose first part an access chain leads to.
+    /// An access chain leads to the first part of an object; returns that object if it has the size.
     fn object_around(
         &mut self,
         at: usize,
