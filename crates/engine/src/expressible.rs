@@ -8,7 +8,7 @@
 
 use cat::model::ir::{FreeShape, Model};
 use program::litmus::LitmusTest;
-use program::{Instr, Location, LocationKind, MemoryKind, Program, Tag};
+use program::{Instr, Location, LocationKind, MemoryKind, Program, TENSOR_TAGS, Tag};
 use verdict::Reason;
 
 use crate::skeleton::signature::{self, BaseRole};
@@ -71,6 +71,11 @@ const FEATURES: &[Feature] = &[
     }),
     Feature(ModelWord::Tag(Tag::GridWait), |program| {
         tagged(program, Tag::GridWait, "dependent launches")
+    }),
+    Feature(ModelWord::Tag(Tag::TensorLoad), |program| {
+        let mut instrs = program.instrs().map(|(_, _, instr)| instr);
+        let instr = instrs.find(|instr| instr.op.has_any(&TENSOR_TAGS))?;
+        Some(named("tensor memory", instr))
     }),
     Feature(ModelWord::Tag(Tag::Half), |program| {
         tagged(program, Tag::Half, "proxy fences of one direction")

@@ -225,7 +225,7 @@ pub fn event(facts: &Facts<'_>, execution: &Execution, e: usize) -> WitnessEvent
     let sk = &facts.sk;
     let event = &sk.events[e];
     let mut action = event.kind.row().mark.to_string();
-    if event.addr.is_some() {
+    if event.addr.is_some() && !event.is_of_tensor_memory() {
         action.push(' ');
         action.push_str(cell(facts, execution, e).map_or("?", |c| &sk.memory.cell(c).name));
     }

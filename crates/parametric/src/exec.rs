@@ -15,7 +15,7 @@ use front::litmus::form::PointerTarget;
 use program::tags::Tag;
 use program::{
     Attendance, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Init, Instr,
-    LocId, LocationKind, Mark, Op, Program, Scope, Space, Ty,
+    LocId, LocationKind, Mark, Op, Program, Scope, Space, TENSOR_TAGS, Ty,
 };
 use rustc_hash::FxHashMap;
 
@@ -807,7 +807,9 @@ fn is_unknown(op: &Op) -> bool {
         Tag::LaunchControl,
     ];
     match op {
-        Op::Mark { .. } => op.has_any(&[Tag::Mbarrier, Tag::Asynchronous]),
+        Op::Mark { .. } => {
+            op.has_any(&[Tag::Mbarrier, Tag::Asynchronous]) || op.has_any(&TENSOR_TAGS)
+        }
         Op::Load { .. } | Op::Store { .. } => {
             op.has(Tag::Mbarrier) || (op.has(Tag::Asynchronous) && op.has_any(&not_modelled))
         }

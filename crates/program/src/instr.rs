@@ -6,7 +6,8 @@
 //! - An access has an address and a type; the width of the type is its size.
 
 use super::{
-    BinOp, CmpOp, EventKind, Fused, InstrId, LocId, RegId, Scope, Tag, Tags, Tile, Ty, host,
+    BinOp, CmpOp, EventKind, Fused, InstrId, LocId, RegId, Scope, Tag, Tags, TensorPart, Tile, Ty,
+    host,
 };
 use diag::{SourceLine, Span};
 use std::sync::Arc;
@@ -276,6 +277,8 @@ pub struct Mark {
     /// For a wait for groups of asynchronous copies: the number of latest groups that may still be
     /// incomplete.
     pub pending: Option<u32>,
+    /// For an access to tensor memory: the part of it, from the number in the address operand.
+    pub tensor: Option<TensorPart>,
 }
 
 /// The value that an RMW writes, given the value it read.

@@ -38,6 +38,7 @@ pub mod progress;
 pub mod proxy;
 pub mod strength;
 pub mod tags;
+mod tensor;
 mod tile;
 mod ty;
 pub mod unknown;
@@ -68,6 +69,7 @@ pub use place::{
 pub use program::{KernelInstance, Program, Register, Thread};
 pub use proxy::Proxy;
 pub use tags::{Tag, Tags};
+pub use tensor::{COLUMNS, TENSOR_TAGS, TensorPart};
 pub use tile::Tile;
 pub use ty::Ty;
 pub use value::{BinOp, CmpOp};

@@ -367,6 +367,7 @@ impl Op {
                 tags,
                 scope,
                 pending: None,
+                tensor: None,
             },
         }
     }

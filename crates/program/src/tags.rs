@@ -111,6 +111,21 @@ tags! {
         "PTX: reads by matrix instructions of a warpgroup, the groups of these instructions, \
         waits for the groups";
     WgmmaFence "WGF" (Ptx, Unbuilt) "PTX: `wgmma.fence`";
+    TensorLoad "TLD" (Ptx, Unbuilt) "PTX: `tcgen05.ld` begins to read tensor memory";
+    TensorStore "TST" (Ptx, Unbuilt) "PTX: `tcgen05.st` begins to write tensor memory";
+    TensorMultiply "TMMA" (Ptx, Unbuilt)
+        "PTX: `tcgen05.mma` begins to read and write its accumulator in tensor memory";
+    TensorOperand "TMMAR" (Ptx, Unbuilt)
+        "PTX: `tcgen05.mma` begins to read an operand in tensor memory";
+    TensorAlloc "TALLOC" (Ptx, Unbuilt) "PTX: `tcgen05.alloc` gives columns of tensor memory";
+    TensorFree "TFREE" (Ptx, Unbuilt)
+        "PTX: `tcgen05.dealloc` takes columns of tensor memory back";
+    TensorWaitLoad "TWL" (Ptx, Unbuilt) "PTX: `tcgen05.wait::ld`";
+    TensorWaitStore "TWS" (Ptx, Unbuilt) "PTX: `tcgen05.wait::st`";
+    TensorBefore "TBF" (Ptx, Unbuilt) "PTX: `tcgen05.fence::before_thread_sync`";
+    TensorAfter "TAF" (Ptx, Unbuilt) "PTX: `tcgen05.fence::after_thread_sync`";
+    TensorCore "TCORE" (Ptx, Unbuilt)
+        "PTX: reads of shared memory by `tcgen05.mma`, and the arrivals of `tcgen05.commit`";
     LaunchControl "CLC" (Ptx, Built)
         "PTX: a response of `clusterlaunchcontrol.try_cancel` is written";
     CancelRefused "REFUSED" (Ptx, Unbuilt)

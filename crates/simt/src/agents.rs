@@ -33,6 +33,8 @@ pub(super) enum Group {
     Bulk,
     /// Groups of matrix instructions (`wgmma`).
     Matrices,
+    /// The reads of tensor cores, which `tcgen05.commit` awaits.
+    Cores,
 }
 
 /// A wait for groups.
@@ -65,6 +67,7 @@ pub(super) const WAITS: &str = "waits for the accesses of its operation";
 pub(super) fn group_of(tags: &Tags) -> Group {
     match () {
         () if tags.has(Tag::Wgmma) => Group::Matrices,
+        () if tags.has(Tag::TensorCore) => Group::Cores,
         () if tags.has_any(&[Tag::Bulk, Tag::AsyncProxy, Tag::TensormapProxy]) => Group::Bulk,
         () => Group::Copies,
     }
@@ -293,11 +296,19 @@ fn of_instruction(
         let tells = match (object, data.is_empty()) {
             (false, _) => Vec::new(),
             (true, false) => std::mem::take(&mut data),
-            // It waits for all copies by `cp.async` that its thread has begun.
-            (true, true) => (0..agents.len())
-                .filter(|&a| agents[a].owner == owner && agents[a].group == Some(Group::Copies))
-                .map(|a| threads + a)
-                .collect(),
+            // It waits for all copies by `cp.async`, or reads of tensor cores, that its thread has
+            // begun.
+            (true, true) => {
+                let of_cores = code.iter().any(|i| i.op.has(Tag::TensorCore));
+                let awaited = match of_cores {
+                    true => Group::Cores,
+                    false => Group::Copies,
+                };
+                (0..agents.len())
+                    .filter(|&a| agents[a].owner == owner && agents[a].group == Some(awaited))
+                    .map(|a| threads + a)
+                    .collect()
+            }
         };
         if !object {
             data.push(number);

@@ -382,6 +382,7 @@ fn fence(
         tags,
         scope,
         pending,
+        ..
     }: &Mark,
 ) -> Result<Fence, String> {
     if *kind != EventKind::Fence {

@@ -133,10 +133,10 @@ mod tests {
 
     #[test]
     fn a_refused_instruction_has_its_reason() {
-        let refused = rows("tcgen05.mma");
+        let refused = rows("wmma.load");
         assert_eq!(refused.len(), 1, "{refused:?}");
         assert!(refused[0].heading.starts_with("Refused"), "{refused:?}");
-        assert!(refused[0].effect.contains("tensor memory"), "{refused:?}");
+        assert!(refused[0].effect.contains("matrix"), "{refused:?}");
         for word in [
             "multimem.cp.async.bulk",
             "cp.async.bulk.wait_group.sync_restrict",

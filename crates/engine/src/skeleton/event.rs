@@ -2,7 +2,7 @@
 //! it executes.
 
 use super::pool::{Cond, TermId};
-use program::{EventKind, Scope, Tag, Tags, ThreadId, Ty};
+use program::{EventKind, Scope, TENSOR_TAGS, Tag, Tags, ThreadId, Ty};
 
 /// One event of a skeleton.
 #[derive(Clone, Debug)]
@@ -47,6 +47,11 @@ impl Event {
     /// Whether it belongs to an asynchronous operation: then it is not in program order.
     pub fn is_asynchronous(&self) -> bool {
         self.tags.has(Tag::Asynchronous)
+    }
+
+    /// Whether its address is a number of tensor memory, which names no cell.
+    pub fn is_of_tensor_memory(&self) -> bool {
+        self.tags.has_any(&TENSOR_TAGS)
     }
 
     /// Whether it accesses memory.

@@ -42,6 +42,8 @@ impl UnwrittenObjects {
             let (gives, addr) = match &instr.op {
                 // The lane that takes the address may write there.
                 Op::Give { value, .. } => (true, Some(value)),
+                // A number of tensor memory is no address.
+                Op::Mark { mark, .. } if mark.tensor.is_some() => continue,
                 // The model interprets the address of a mark.
                 op => (
                     false,

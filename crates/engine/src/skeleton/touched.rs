@@ -11,6 +11,7 @@ use program::litmus::LitmusTest;
 use program::memory::{CellId, Memory};
 use rustc_hash::FxHashSet;
 
+use super::event::Event;
 use super::unrolling::unrolled::Unrolling;
 
 /// Memory up to this number of cells is not looked at.
@@ -65,7 +66,8 @@ impl TouchedCells {
             return false;
         };
         let before = cells.len();
-        for event in out.events.iter().filter(|event| event.thread.is_some()) {
+        let of_memory = |event: &&Event| event.thread.is_some() && !event.is_of_tensor_memory();
+        for event in out.events.iter().filter(of_memory) {
             let Some(address) = event.addr else {
                 continue;
             };

@@ -9,8 +9,8 @@ use super::{program_scope, views};
 use crate::isa::Symbols;
 use crate::isa::clike;
 use crate::isa::ptx::{
-    PtxCode, PtxEnv, RegInit, Seats, pointers, refuse_accumulators, warn_of_empty_waits,
-    warn_of_lost_bytes,
+    PtxCode, PtxEnv, RegInit, Seats, place_columns, pointers, refuse_accumulators,
+    warn_of_empty_waits, warn_of_lost_bytes,
 };
 use diag::{Sink, Span};
 use program::points::Points;
@@ -120,6 +120,7 @@ pub(super) fn build(
     if sink.errors() == errors {
         pointers::resolve(&mut program, &untyped, &open, sink);
     }
+    place_columns(&mut program, sink);
     refuse_accumulators(&program, sink);
     refuse_host_groups(&program, sink);
     warn_of_lone_lanes(&program, sink);

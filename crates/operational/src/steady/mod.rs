@@ -185,7 +185,7 @@ fn event(test: &LitmusTest, site: (usize, usize), action: String, noun: &str) ->
 }
 
 fn pair(test: &LitmusTest, run: &SteadyRun<'_>, race: &RunRace) -> RacingPair {
-    let place = run.memory.name(race.address);
+    let place = run::place(&run.memory, race.address);
     let name = place.clone().unwrap_or_default();
     let of = |touch: &Touch| {
         let (mark, noun) = if touch.write {

@@ -9,6 +9,7 @@
 mod meetings;
 mod objects;
 mod operations;
+mod tensors;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,10 +23,13 @@ use program::{Access, BinOp, Expr, Init, Instr, Op, Program, RegId, Scope, Space
 const MOST_STEPS: usize = 1 << 20;
 /// The warps of a warpgroup (PTX ISA, *Warpgroup*).
 const WARPS: u32 = 4;
-/// The families of groups: `cp.async`, bulk copies, matrix instructions.
-const FAMILIES: usize = 3;
+/// The families of groups: `cp.async`, bulk copies, matrix instructions, reads and writes of tensor
+/// memory.
+const FAMILIES: usize = 5;
 const BULK: usize = 1;
 const MATRICES: usize = 2;
+const TENSOR_LOADS: usize = 3;
+const TENSOR_STORES: usize = 4;
 
 /// Why a run ends early.
 #[derive(Clone, Debug)]
@@ -64,6 +68,10 @@ struct RunThread {
     /// The values of its last meeting.
     brought: Vec<Option<i64>>,
     groups: [ThreadGroups; FAMILIES],
+    /// The performers of its products of tensor cores; the last one is of those since its last
+    /// `tcgen05.commit`, if any came.
+    products: Vec<Performer>,
+    committed: bool,
     /// What it knew at its last `wgmma.fence`.
     fenced: Clock,
     /// The objects that it initialised, and those before its last `fence.mbarrier_init`.
@@ -81,6 +89,8 @@ struct Completion {
     object: Option<TouchedBytes>,
     /// What its thread knew as it began.
     known: Clock,
+    /// Of an arrival, the phase for which it counts.
+    phase: Option<usize>,
 }
 
 /// A barrier that a thread names.
@@ -112,6 +122,7 @@ pub(super) struct SteadyRun<'p> {
     unclear: Option<(usize, usize)>,
     /// The waits at objects that passed.
     passed: Vec<PassedWait>,
+    tensors: tensors::TensorMemory,
 }
 
 /// A wait at an mbarrier object that passed.
@@ -137,6 +148,11 @@ fn unsteady<T>(instr: &Instr, why: &str) -> Ended<T> {
 pub(super) fn elects(instr: &Instr) -> bool {
     let assembly = instr.assembly.as_ref();
     assembly.is_some_and(|assembly| assembly.opcode == "elect")
+}
+
+/// The name of the memory at an address of a run.
+pub(super) fn place(memory: &RunMemory, address: i64) -> Option<String> {
+    tensors::name(address).or_else(|| memory.name(address))
 }
 
 /// The lines of two accesses.
@@ -178,6 +194,8 @@ impl<'p> SteadyRun<'p> {
                 in_vain: None,
                 brought: Vec::new(),
                 groups: Default::default(),
+                products: Vec::new(),
+                committed: true,
                 fenced: Clock::default(),
                 inits: Vec::new(),
                 released: Vec::new(),
@@ -209,6 +227,7 @@ impl<'p> SteadyRun<'p> {
             strayed: None,
             unclear: None,
             passed: Vec::new(),
+            tensors: Default::default(),
         })
     }
 

@@ -19,6 +19,15 @@ pub(super) enum AccessKind {
     Init,
     /// Another operation on an mbarrier object.
     Object,
+    /// A product of tensor cores: those of one thread with one form and accumulator are a pipeline.
+    Product {
+        /// The thread.
+        thread: usize,
+        /// The shape and the kind.
+        form: u64,
+        /// The accumulator.
+        address: i64,
+    },
 }
 
 /// An access of a run.
@@ -55,7 +64,8 @@ impl Touch {
 
     fn conflicts(&self, next: &Touch) -> bool {
         let objects = (self.kind, next.kind) == (AccessKind::Object, AccessKind::Object);
-        (self.write || next.write) && !objects
+        let pipelined = matches!(self.kind, AccessKind::Product { .. }) && self.kind == next.kind;
+        (self.write || next.write) && !objects && !pipelined
     }
 
     fn is_alike(&self, other: &Touch) -> bool {

@@ -30,7 +30,7 @@ use super::place::place;
 use super::record::{HazardKind, RunEvent, RunHazard};
 use super::schedule::Recorded;
 use order::{Requirement, RunOrder, Touch};
-use program::{Proxy, Scope, SourceLine};
+use program::{Proxy, Scope, SourceLine, TENSOR_TAGS};
 
 /// One of the two accesses of a race.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,6 +106,10 @@ impl fmt::Display for RacingAccess {
 /// Checks that the program's runs can be examined for races; if not, says why.
 pub(super) fn applies(code: &Code) -> Result<(), String> {
     let dialect = code.program.dialect;
+    let mut instrs = code.program.instrs();
+    if instrs.any(|(_, _, instr)| instr.op.has_any(&TENSOR_TAGS)) {
+        return Err("the executor does not search for races in tensor memory".into());
+    }
     match dialect.row().race_rules {
         Some(_) if !code.agents.is_empty() && code.program.host.is_some() => Err(
             "the executor does not search for races in host programs with asynchronous operations"

@@ -302,7 +302,7 @@ fn shared_cells(sk: &Skeleton, domains: &Domains, i: usize) -> Vec<(CellId, Thre
 }
 
 /// Whether two threads are in one CTA.
-fn same_block(sk: &Skeleton, a: ThreadId, b: ThreadId) -> bool {
+pub(crate) fn same_block(sk: &Skeleton, a: ThreadId, b: ThreadId) -> bool {
     a == b
         || sk
             .program

@@ -118,6 +118,7 @@ fn groups_of(sk: &Skeleton, i: usize) -> Option<Option<Tag>> {
     let e = &sk.events[i];
     match groups(e) {
         _ if !is_copy(e) || !is_map(e) && !told(sk, i).is_empty() => None,
+        None if e.tags.has(Tag::TensorCore) => None,
         None if is_bulk(e) || is_map(e) => Some(Some(Tag::Bulk)),
         None if !e.tags.has(Tag::Weak) => None,
         own => Some(own),
@@ -160,8 +161,8 @@ fn told(sk: &Skeleton, i: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Operations with the events that signal them: the operation that ends each and, for copies by
-/// `cp.async`, later arrivals.
+/// Operations with the events that signal them: the operation that ends each; for copies by
+/// `cp.async`, later arrivals; and for reads of tensor cores, later arrivals of `tcgen05.commit`.
 pub(crate) fn carries(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     fn arrives(e: &Event) -> bool {
         e.is_asynchronous() && e.tags.has(Tag::Mbarrier) && !e.tags.has(Tag::MbarrierBytes)
@@ -170,8 +171,12 @@ pub(crate) fn carries(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = Rel::empty(sk.len());
     for i in (0..sk.len()).filter(|&i| is_copy(&sk.events[i])) {
         told(sk, i).into_iter().for_each(|j| rel.insert(i, j));
-        if groups_of(sk, i) == Some(None) {
-            later.successors(i).for_each(|j| rel.insert(i, j));
+        let of_cores = sk.events[i].tags.has(Tag::TensorCore);
+        if of_cores || groups_of(sk, i) == Some(None) {
+            let arrivals = later.successors(i);
+            arrivals
+                .filter(|&j| sk.events[j].tags.has(Tag::TensorCore) == of_cores)
+                .for_each(|j| rel.insert(i, j));
         }
     }
     BaseRel::fixed(rel)

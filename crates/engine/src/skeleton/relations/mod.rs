@@ -6,6 +6,7 @@
 //! | [`base`] | builders of sets and relations |
 //! | [`copies`] | the relations of asynchronous copies |
 //! | [`endless`] | the relations of rules about endless executions |
+//! | [`tensor`] | accesses to the same tensor memory |
 //! | [`rivals`] | writes to one place that store different values |
 
 pub mod base;
@@ -13,3 +14,4 @@ mod copies;
 mod endless;
 pub mod rivals;
 pub mod signature;
+mod tensor;

@@ -18,7 +18,8 @@ use super::base::{
     has_launched_clusters, includes, kernels, leaves, lends, mapping, near, not_cooperative,
     objects, pairs, phases, relation, remote, speaks_of_readings, threads, whole,
 };
-use super::{copies, endless};
+use super::tensor::has_tensor_memory;
+use super::{copies, endless, tensor};
 use crate::skeleton::Skeleton;
 use crate::skeleton::graph::EdgeKind;
 use crate::skeleton::values::domain::Domains;
@@ -892,6 +893,21 @@ fn relations() -> Vec<BaseRow> {
         None "same-group" = relation(copies::same_group) =>
             "PTX: events of copies by `cp.async` of one group, the second one begun later",
             "both copies are of one group", "the copies are not of one group";
+        None "tensor-overlap" = relation(tensor::overlap),
+            if |_, program: &Program| has_tensor_memory(program) =>
+            "PTX: accesses to tensor memory of one CTA with a common lane and column",
+            "both access one place in tensor memory", "they access no common place in tensor \
+            memory";
+        None "tensor-within" = relation(tensor::within),
+            if |_, program: &Program| has_tensor_memory(program) =>
+            "PTX: an allocation of tensor memory, and an access that stays in its columns",
+            "{b} accesses columns that {a} allocates", "{b} does not stay in the columns that {a} \
+            allocates";
+        None "same-accumulator" = relation(tensor::same_accumulator),
+            if |_, program: &Program| has_tensor_memory(program) =>
+            "PTX: `tcgen05.mma` with one accumulator, shape and kind",
+            "both have one accumulator, shape and kind", "they differ in accumulator, shape or \
+            kind";
         Launch "launch" = edges(EdgeKind::Launch) =>
             "event of a host program to one that calls of the runtime order after it",
             "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} \

@@ -226,10 +226,13 @@ impl Domains {
     ) -> Result<(Vec<CellId>, bool), Reason> {
         let mut cells = Vec::new();
         let mut fault = false;
-        for &a in self
+        let listed = self
             .of(addr)
-            .ok_or_else(|| Reason::TooManyValues(sk.place(event)))?
-        {
+            .ok_or_else(|| Reason::TooManyValues(sk.place(event)))?;
+        if sk.events[event].is_of_tensor_memory() {
+            return Ok((cells, fault));
+        }
+        for &a in listed {
             match sk.cell(event, a) {
                 Some(c) => cells.push(c),
                 None => fault = true,

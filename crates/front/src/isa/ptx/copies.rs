@@ -299,6 +299,7 @@ pub(super) fn mark(tags: &[Tag], pending: Option<u32>) -> Op {
             tags: Tags::of(tags),
             scope: None,
             pending,
+            tensor: None,
         },
     }
 }

@@ -242,6 +242,36 @@ pub(super) enum Major {
     Outer,
 }
 
+/// The form of a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DescriptorForm {
+    /// That of `wgmma`: the swizzle is in bits 62 and 63.
+    Warpgroup,
+    /// That of `tcgen05`: bits 46 to 48 are a constant, and the swizzle is in bits 61 to 63.
+    TensorCore,
+}
+
+impl DescriptorForm {
+    /// The number of adjacent chunks that the swizzle permutes, from the upper word.
+    fn width(self, upper: i64) -> Option<i64> {
+        match (self, upper >> 29 & 7) {
+            (DescriptorForm::Warpgroup, field) => Some([1, 8, 4, 2][field as usize >> 1]),
+            (DescriptorForm::TensorCore, 0) => Some(1),
+            (DescriptorForm::TensorCore, 2) => Some(8),
+            (DescriptorForm::TensorCore, 4) => Some(4),
+            (DescriptorForm::TensorCore, 6) => Some(2),
+            (DescriptorForm::TensorCore, _) => None,
+        }
+    }
+
+    /// Whether the constant bits of the upper word are right, and no field is set that is not
+    /// supported.
+    fn fits(self, upper: i64) -> bool {
+        let constant = upper >> 14 & 7 == 1 && upper >> 20 & 0x1ff == 0;
+        self.width(upper).is_some() && (self == DescriptorForm::Warpgroup || constant)
+    }
+}
+
 /// The layout that the fields of a descriptor give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MatrixLayout {
@@ -255,9 +285,9 @@ pub(super) struct MatrixLayout {
 
 impl MatrixLayout {
     /// Reads the fields above the address; `leading` is the field of bits 16 to 29.
-    fn of(upper: i64, leading: Option<i64>) -> MatrixLayout {
+    fn of(form: DescriptorForm, upper: i64, leading: Option<i64>) -> MatrixLayout {
         MatrixLayout {
-            width: [1, 8, 4, 2][(upper >> 30 & 3) as usize],
+            width: form.width(upper).unwrap_or(1),
             leading: leading.map(|field| field * CHUNK),
             stride: (upper & START) * CHUNK,
         }
@@ -315,7 +345,12 @@ pub(super) struct SharedMatrix {
 impl SharedMatrix {
     /// The matrix that operand `at` describes. Reports an error and returns `None` if too little of
     /// the descriptor is known.
-    pub(super) fn read(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize) -> Option<SharedMatrix> {
+    pub(super) fn read(
+        e: &mut Emit<'_, '_>,
+        c: &PtxInstr,
+        at: usize,
+        form: DescriptorForm,
+    ) -> Option<SharedMatrix> {
         e.ask();
         let value = c.expr(at);
         let (known, register) = match &value {
@@ -334,6 +369,14 @@ impl SharedMatrix {
             return None;
         };
         let (object, upper) = encoded.upper();
+        if !form.fits(upper) {
+            let message = "a matrix descriptor of this form is not supported";
+            e.error("unsupported-descriptor", c.opcode.clone(), message, |d| {
+                d.label(format!("operand {} has the upper word {upper:#x}", at + 1))
+                    .help("`tcgen05` needs 1 in bits 46 to 48, and 0 in bits 52 to 60")
+            });
+            return None;
+        }
         if upper >> 17 & 7 != 0 {
             let message = "a matrix descriptor with a base offset is not supported";
             e.error("unsupported-descriptor", c.opcode.clone(), message, |d| {
@@ -353,7 +396,7 @@ impl SharedMatrix {
             object,
             start,
             register,
-            layout: MatrixLayout::of(upper, leading),
+            layout: MatrixLayout::of(form, upper, leading),
         })
     }
 
@@ -442,7 +485,7 @@ pub(super) fn relative(program: &mut Program) {
             instr
                 .op
                 .accesses()
-                .any(|access| access.tags.has(Tag::Wgmma))
+                .any(|access| access.tags.has_any(&[Tag::Wgmma, Tag::TensorCore]))
         })
         .filter_map(|(_, _, instr)| Some(program.object(instr.op.address()?.base()?)))
         .collect();
@@ -507,7 +550,7 @@ mod tests {
         let upper = found
             .and_then(|value| Encoded::of(&value))
             .map(Encoded::upper);
-        let layout = MatrixLayout::of(upper.map_or(0, |u| u.1), Some(1));
+        let layout = MatrixLayout::of(DescriptorForm::Warpgroup, upper.map_or(0, |u| u.1), Some(1));
         assert_eq!(
             (layout.width, layout.stride, layout.leading),
             (8, 1024, Some(16))
@@ -569,7 +612,7 @@ mod tests {
 
     #[test]
     fn a_slice_of_a_swizzled_tile_covers_two_chunks_of_each_row() {
-        let layout = MatrixLayout::of(0x4000_0040, Some(1));
+        let layout = MatrixLayout::of(DescriptorForm::Warpgroup, 0x4000_0040, Some(1));
         let chunks = layout.chunks(16, Major::K).expect("known");
         assert_eq!((chunks.len(), chunks[1], chunks[16]), (32, 16, 1024));
         let all: std::collections::BTreeSet<i64> = chunks
@@ -583,7 +626,7 @@ mod tests {
     #[test]
     fn layouts_cover_as_many_bytes_as_their_matrix_has() {
         for (upper, leading) in [(0x8, 0x40), (0xc000_0010, 0x80), (0x8000_0020, 0x100)] {
-            let layout = MatrixLayout::of(upper, Some(leading));
+            let layout = MatrixLayout::of(DescriptorForm::Warpgroup, upper, Some(leading));
             let outer = layout.chunks(64, Major::Outer).map(|all| all.len());
             let inner = layout.chunks(64, Major::K).map(|all| all.len());
             assert_eq!((outer, inner), (Some(128), Some(128)), "{layout:?}");

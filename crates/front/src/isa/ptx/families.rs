@@ -12,13 +12,14 @@ use super::parse::{OperandKind, PtxOperand, RawInstr};
 use super::table::{BARE, InstrRow, Matched, POLICY, QualKind, Quals, or_list};
 use super::{
     arith, asynchronous, atomics, barriers, bits, carry, clusters, control, copies, fences, lanes,
-    matrices, mbarrier, memory, multimem, outside, tensormap, textures, tiles, unknown, wgmma,
+    matrices, mbarrier, memory, multimem, outside, tcgen05, tensormap, textures, tiles, unknown,
+    wgmma,
 };
 use diag::{MappedText, Sink};
 
 /// The families of the instruction set, in order of documentation: description, whether they make
 /// events for models, and rows. Families without events are computed before models see the program.
-pub(super) const FAMILIES: [(&str, bool, &[InstrRow]); 20] = [
+pub(super) const FAMILIES: [(&str, bool, &[InstrRow]); 21] = [
     ("loads and stores", true, memory::ROWS),
     ("textures and surfaces", true, textures::ROWS),
     ("atomic operations", true, atomics::ROWS),
@@ -40,6 +41,7 @@ pub(super) const FAMILIES: [(&str, bool, &[InstrRow]); 20] = [
     ("multimem addresses", true, multimem::ROWS),
     ("matrices in shared memory", true, matrices::ROWS),
     ("matrix instructions of a warpgroup", true, wgmma::ROWS),
+    ("tensor memory", true, tcgen05::ROWS),
     ("copies of tiles", true, tiles::ROWS),
     ("lanes of a warp", false, lanes::ROWS),
     ("control", false, control::ROWS),

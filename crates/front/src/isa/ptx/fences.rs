@@ -257,6 +257,7 @@ fn map_half(e: &mut Emit<'_, '_>, c: &PtxInstr) {
         tags,
         scope: c.quals.scope(),
         pending: None,
+        tensor: None,
     };
     e.push(Op::Mark {
         addr: c.given(0),

@@ -657,7 +657,7 @@ impl<'a> Emit<'a, '_> {
         });
         let value = value?;
         if descriptors::is_encoded(&value) {
-            let takes = matches!(&self.unit.items[at], CodeItem::Instr(m) if m.is_product());
+            let takes = matches!(&self.unit.items[at], CodeItem::Instr(m) if m.takes_descriptors());
             return descriptors::operand(value, e)
                 .filter(|_| takes)
                 .map(PtxArg::Expr);

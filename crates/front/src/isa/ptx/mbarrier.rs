@@ -426,6 +426,8 @@ struct MbarrierOp {
     address: Option<Expr>,
     /// It happens when copies are complete; the thread does not perform it.
     asynchronous: bool,
+    /// It happens when products of tensor cores are complete.
+    of_cores: bool,
 }
 
 impl MbarrierOp {
@@ -435,6 +437,9 @@ impl MbarrierOp {
         role.into_iter().for_each(|role| tags.insert(role));
         if self.asynchronous {
             tags.insert(Tag::Asynchronous);
+        }
+        if self.of_cores {
+            tags.insert(Tag::TensorCore);
         }
         if self.own && role.is_none() {
             tags.insert(Tag::OwnCta);
@@ -455,6 +460,7 @@ impl MbarrierOp {
             role: None,
             address: None,
             asynchronous: false,
+            of_cores: false,
         }
     }
 }
@@ -590,7 +596,6 @@ fn expect_one_more(e: &mut Emit<'_, '_>, c: &PtxInstr, by_thread: &MbarrierOp) -
 /// Makes an object track the thread's copies: an arrival follows when they are complete. `adds`:
 /// the current phase expects one more arrival.
 pub(super) fn track(e: &mut Emit<'_, '_>, c: &PtxInstr, adds: bool) {
-    let one = Expr::Const(1);
     let by_thread = MbarrierOp {
         own: true,
         ..MbarrierOp::of(Tag::Weak)
@@ -604,11 +609,34 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &PtxInstr, adds: bool) {
         asynchronous: true,
         ..by_thread
     };
+    arrive_later(e, c, &later);
+}
+
+/// `tcgen05.commit`: an arrival follows when the thread's products so far are complete.
+pub(super) fn commit(e: &mut Emit<'_, '_>, c: &PtxInstr) {
+    let words: Vec<&str> = c.quals.all(QualKind::Ignored).collect();
+    if !words.contains(&"mbarrier::arrive::one") {
+        let message = "a commit needs its arrival";
+        return e.error("missing-qualifier", c.opcode.clone(), message, |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        });
+    }
+    let later = MbarrierOp {
+        role: Some(Tag::MbarrierArrive),
+        asynchronous: true,
+        of_cores: true,
+        ..MbarrierOp::of(Tag::Relaxed)
+    };
+    arrive_later(e, c, &later);
+}
+
+/// An arrival at the end of asynchronous operations.
+fn arrive_later(e: &mut Emit<'_, '_>, c: &PtxInstr, later: &MbarrierOp) {
     signal(
         e,
         c,
-        &later,
-        &one,
+        later,
+        &Expr::Const(1),
         |old: &Expr| {
             object::both(
                 object::live(old.clone()),

@@ -69,6 +69,7 @@ pub(crate) mod reuse;
 mod seats;
 mod sharing;
 mod table;
+mod tcgen05;
 mod tensormap;
 #[cfg(test)]
 mod tests;
@@ -94,3 +95,4 @@ pub use print::{Unprintable, opcode, print};
 pub use seats::Seats;
 pub(crate) use table::PRED;
 pub use table::{InstrRow, bits_named, format_named, type_named};
+pub use tcgen05::place_columns;

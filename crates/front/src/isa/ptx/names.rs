@@ -208,9 +208,10 @@ impl<'a> Emit<'a, '_> {
                     self.note_read(&n.name, role, ty)
                 }
                 OperandRole::Param => self.note_read(&n.piece(), OperandRole::Loose, ty),
-                OperandRole::Any | OperandRole::Vals => {
-                    self.note_read(&n.name, OperandRole::Loose, ty)
-                }
+                OperandRole::Any
+                | OperandRole::Vals
+                | OperandRole::Tensor
+                | OperandRole::Matrix => self.note_read(&n.name, OperandRole::Loose, ty),
                 OperandRole::Label | OperandRole::Texel => {}
             }
         }

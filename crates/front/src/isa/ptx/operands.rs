@@ -140,6 +140,11 @@ impl Emit<'_, '_> {
             (OperandKind::Name(n), OperandRole::DstParam) if n.brackets && n.index == 0 => {
                 Some(PtxArg::Dst(self.regs.find(self.str(&n.piece()))))
             }
+            (OperandKind::Name(n), OperandRole::Tensor) if n.brackets => self.tensor(n),
+            (OperandKind::Name(n), OperandRole::Matrix) if n.brackets => {
+                Some(PtxArg::Vector(vec![self.tensor(n)?]))
+            }
+            (OperandKind::Name(n), OperandRole::Matrix) if !n.negated => self.value(n, ty),
             (OperandKind::Name(n), OperandRole::Addr) if !n.negated => self.address(m, n, ty, loc),
             (OperandKind::Name(n), _) if n.brackets => self.wrong(m, role, operand, "an address"),
             (OperandKind::Name(n), _) => {
@@ -243,6 +248,21 @@ impl Emit<'_, '_> {
                 Some(PtxArg::Expr(Expr::Reg(reg)))
             }
         }
+    }
+
+    /// An address of tensor memory: a register, and a number of columns behind it.
+    fn tensor(&mut self, n: &NameOperand) -> Option<PtxArg> {
+        let reg = self.regs.find(self.str(&n.name))?;
+        let behind = n.index + n.offset;
+        Some(PtxArg::Expr(match behind {
+            0 => Expr::Reg(reg),
+            behind => Expr::Bin(
+                BinOp::Add,
+                Ty::U32,
+                Expr::Reg(reg).into(),
+                Expr::Const(behind).into(),
+            ),
+        }))
     }
 
     fn unknown_special(&mut self, n: &NameOperand) -> Option<PtxArg> {

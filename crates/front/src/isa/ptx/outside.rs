@@ -11,10 +11,6 @@
 /// Instructions without a row: descriptions and names.
 const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("matrix instructions", &["wmma"]),
-    (
-        "tensor memory: its instructions have an order apart from causality order",
-        &["tcgen05"],
-    ),
     ("questions for the kind of a reference", &["istypep"]),
     (
         "the text has neither order nor scope for it, nor does it say that it is atomic: \
@@ -107,9 +103,25 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
             "im2col::w::128",
             "tile::gather4",
             "tile::scatter4",
-            "cta_group::2",
         ],
     ),
+    ("pairs of CTAs", &["cta_group::2"]),
+    (
+        "products other than dense ones without scale vectors, of one CTA",
+        &[
+            "ws",
+            "block_scale",
+            "ashift",
+            "kind::mxf8f6f4",
+            "kind::mxf4",
+            "kind::mxf4nvf4",
+        ],
+    ),
+    (
+        "elements of 16 bits in tensor memory",
+        &["pack::16b", "unpack::16b"],
+    ),
+    ("shifts and copies within tensor memory", &["shift", "down"]),
     ("the mode of a tile without coordinates", &["tile"]),
     ("prefetches other than of tiles", &["prefetch"]),
     ("masks of bytes", &["cp_mask"]),
@@ -126,9 +138,9 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ),
     ("formatted accesses to surfaces", &["p"]),
     (
-        "a multimem address is an alias, and no clause of causality order relates aliases through \
-         the async proxy: there is \"an alias proxy fence along the base causality path\" alone \
-         (PTX ISA, Causality Order)",
+        "copies to tensor memory; and of a multimem address, which is an alias: no clause of \
+         causality order relates aliases through the async proxy: there is \"an alias proxy fence \
+         along the base causality path\" alone (PTX ISA, Causality Order)",
         &["cp"],
     ),
     (
@@ -193,7 +205,7 @@ mod tests {
 
     #[test]
     fn instructions_that_exist_are_told_from_those_that_do_not() {
-        assert!(instruction("wmma").is_some() && instruction("tcgen05").is_some());
+        assert!(instruction("wmma").is_some() && instruction("istypep").is_some());
         assert!(instruction("lop4").is_none() && instruction("fance").is_none());
     }
 }

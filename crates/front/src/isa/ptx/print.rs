@@ -473,6 +473,7 @@ fn fence(
         tags,
         scope,
         pending,
+        ..
     }: &Mark,
 ) -> Option<String> {
     if *kind != EventKind::Fence {

@@ -165,6 +165,10 @@ pub(super) enum OperandRole {
     Label,
     /// A texel, `[t, {x, y}]`.
     Texel,
+    /// An address of tensor memory, a number in a register: `[t]`, `[t+8]`.
+    Tensor,
+    /// A matrix: a descriptor, or an address of tensor memory.
+    Matrix,
 }
 
 impl OperandRole {
@@ -179,6 +183,8 @@ impl OperandRole {
             OperandRole::Param | OperandRole::DstParam => "a parameter such as `[name]`",
             OperandRole::Label => "a label",
             OperandRole::Texel => "a texel such as `[t, {x, y}]`",
+            OperandRole::Tensor => "an address of tensor memory such as `[t]` or `[t+8]`",
+            OperandRole::Matrix => "a matrix descriptor, or an address of tensor memory",
         }
     }
 }

@@ -207,6 +207,7 @@ pub(super) fn release(e: &mut Emit<'_, '_>, c: &PtxInstr) {
             tags,
             scope: c.quals.scope(),
             pending: None,
+            tensor: None,
         },
     });
 }

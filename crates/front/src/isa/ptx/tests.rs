@@ -142,6 +142,7 @@ fn lower_with(code: &str, env: &PtxEnv) -> Result<Program, String> {
     if sink.errors() == 0 {
         pointers::resolve(&mut program, &untyped, &open, &mut sink);
     }
+    place_columns(&mut program, &mut sink);
     refuse_accumulators(&program, &mut sink);
     if sink.errors() == 0 {
         Ok(program)

@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use super::CodeItem;
 use super::copies::{AsyncAccess, CopyEnd, one_address, one_type};
-use super::descriptors::{CHUNK, Major, SharedMatrix};
+use super::descriptors::{CHUNK, DescriptorForm, Major, SharedMatrix};
 use super::lower::{Emit, PtxArg, PtxInstr};
 use super::needs::WARPGROUP;
 use super::operands::plus;
@@ -264,6 +264,11 @@ fn is_zero(reg: RegId) -> Expr {
 }
 
 impl Matched {
+    /// Whether an instruction has operands that are matrix descriptors.
+    pub(super) fn takes_descriptors(&self) -> bool {
+        self.is_product() || self.row.opcode == "tcgen05" && self.quals.contains("mma")
+    }
+
     /// Whether an instruction is a product with its operands as PTX has them.
     pub(super) fn is_product(&self) -> bool {
         self.row.opcode == "wgmma"
@@ -387,9 +392,44 @@ fn length(e: &Emit<'_, '_>, object: LocId) -> i64 {
     }
 }
 
-/// Emits the reads of a matrix in shared memory.
+/// An instruction that reads matrices in shared memory.
+pub(super) struct MatrixReader {
+    /// The tag of the reads.
+    tag: Tag,
+    /// The form of its descriptors.
+    form: DescriptorForm,
+    /// Whether its warp executes it together, so that one lane reads for all.
+    of_warp: bool,
+}
+
+impl MatrixReader {
+    const WARPGROUP: MatrixReader = MatrixReader {
+        tag: Tag::Wgmma,
+        form: DescriptorForm::Warpgroup,
+        of_warp: true,
+    };
+    /// `tcgen05.mma`, which one thread executes.
+    pub(super) const TENSOR_CORE: MatrixReader = MatrixReader {
+        tag: Tag::TensorCore,
+        form: DescriptorForm::TensorCore,
+        of_warp: false,
+    };
+}
+
 fn read(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize, outer: i64, major: Major) -> Option<()> {
-    let matrix = SharedMatrix::read(e, c, at)?;
+    read_matrix(e, c, at, outer, major, &MatrixReader::WARPGROUP)
+}
+
+/// Emits the reads of a matrix in shared memory.
+pub(super) fn read_matrix(
+    e: &mut Emit<'_, '_>,
+    c: &PtxInstr,
+    at: usize,
+    outer: i64,
+    major: Major,
+    reader: &MatrixReader,
+) -> Option<()> {
+    let matrix = SharedMatrix::read(e, c, at, reader.form)?;
     let end = CopyEnd::Of(matrix.object);
     one_address(e, c, end)?;
     let (_, object) = e.symbols.object(matrix.object);
@@ -410,7 +450,7 @@ fn read(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize, outer: i64, major: Major)
         return None;
     }
     let bytes = length(e, matrix.object);
-    if e.has_tiles() && !e.env.seats.leads_warp() {
+    if reader.of_warp && e.has_tiles() && !e.env.seats.leads_warp() {
         // The first lane reads for its warp.
         return Some(());
     }
@@ -425,7 +465,7 @@ fn read(e: &mut Emit<'_, '_>, c: &PtxInstr, at: usize, outer: i64, major: Major)
         return None;
     }
     let mut access = AsyncAccess::weak(Tag::AsyncProxy).source(ty);
-    access.tags.insert(Tag::Wgmma);
+    access.tags.insert(reader.tag);
     let dst = e.temporary(c, "matrix operand", ty)?;
     if e.has_tiles() {
         let (addr, tile) = matrix.tile(outer, major)?;

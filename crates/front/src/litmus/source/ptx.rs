@@ -88,7 +88,7 @@ const WARPGROUP: u32 = 128;
 fn limit(kernel: &Kernel, text: &str) -> Option<BlockLimit> {
     let exactly = kernel.demands(".reqntid").map(sides);
     let most = kernel.demands(".maxntid").map(sides);
-    if has_word(text, "wgmma.") {
+    if has_word(text, "wgmma.") || has_word(text, "tcgen05.") {
         let whole = exactly.or(most).unwrap_or([WARPGROUP, 1, 1]);
         return Some(BlockLimit::Exactly(whole));
     }

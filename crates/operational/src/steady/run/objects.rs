@@ -14,6 +14,10 @@ impl SteadyRun<'_> {
     /// Ends an operation: it signals its object.
     pub(super) fn complete(&mut self, completion: &Completion) -> Ended<()> {
         let (t, at) = completion.site;
+        let over = self.barriers.object(completion.address).complete.len();
+        if completion.phase.is_some_and(|phase| phase != over) {
+            return unsteady(self.instr(t, at), "possibly in another phase");
+        }
         if let Some((ranges, memory)) = &completion.object {
             let touch = Touch {
                 performer: self.performers,

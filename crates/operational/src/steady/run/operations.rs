@@ -6,8 +6,11 @@
 
 use super::super::clock::Performer;
 use super::super::shadow::{AccessKind, Touch};
-use super::{BULK, Completion, EarlyEnd, Ended, MATRICES, SteadyRun, Turn, WARPS, unsteady};
-use program::{Access, EventKind, Mark, Op, Scope, Tag};
+use super::{
+    BULK, Completion, EarlyEnd, Ended, MATRICES, SteadyRun, TENSOR_LOADS, TENSOR_STORES, Turn,
+    WARPS, unsteady,
+};
+use program::{Access, EventKind, Mark, Op, Scope, TENSOR_TAGS, Tag};
 
 impl SteadyRun<'_> {
     /// Begins an asynchronous operation: it performs its accesses, and the thread goes on.
@@ -43,11 +46,21 @@ impl SteadyRun<'_> {
                     let performer = self.performer(t, access, write, tracked);
                     self.perform(t, at - 1, access, performer)?;
                 }
-                Op::Rmw { addr, write, .. } if write.tags.has(Tag::MbarrierBytes) => {
+                Op::Rmw { addr, write, .. }
+                    if write.tags.has_any(&[Tag::MbarrierBytes, Tag::TensorCore]) =>
+                {
                     let Some(address) = self.eval(t, addr) else {
                         return unsteady(instr, "with an mbarrier object at an unknown address");
                     };
-                    let performers = own.into_iter().collect();
+                    let commits = write.tags.has(Tag::TensorCore);
+                    let phase = match commits {
+                        true => Some(self.phase_of_commit(t, at - 1, address)?),
+                        false => None,
+                    };
+                    let performers = match commits {
+                        true => self.committed_products(t),
+                        false => own.into_iter().collect(),
+                    };
                     let site = (t, at - 1);
                     let object = self.ranges(t, at - 1, write)?;
                     let known = self.clocks[t].clone();
@@ -57,6 +70,7 @@ impl SteadyRun<'_> {
                         address,
                         object,
                         known,
+                        phase,
                     });
                     // The check of its precondition follows.
                     at += 2;
@@ -76,6 +90,9 @@ impl SteadyRun<'_> {
         write: bool,
         own: Option<&mut Option<Performer>>,
     ) -> Performer {
+        if access.tags.has(Tag::TensorCore) {
+            return self.product(t);
+        }
         let new = self.performers;
         if let Some(own) = own {
             if own.is_none() {
@@ -140,6 +157,9 @@ impl SteadyRun<'_> {
         if tags.has(Tag::Misuse) {
             return Err(EarlyEnd::Misuse(t, at));
         }
+        if tags.has_any(&TENSOR_TAGS) {
+            return self.tensor(t, at, mark);
+        }
         if mark.kind != EventKind::Fence || tags.has_any(&[Tag::Half, Tag::Alias, Tag::GridWait]) {
             return unsteady(instr, "a fence of this form");
         }
@@ -184,7 +204,7 @@ impl SteadyRun<'_> {
     }
 
     /// A wait for groups; one for matrix instructions is for those of the warpgroup.
-    fn awaits(
+    pub(super) fn awaits(
         &mut self,
         t: usize,
         at: usize,
@@ -196,6 +216,8 @@ impl SteadyRun<'_> {
         let until = made.saturating_sub(pending as usize);
         let of: Vec<usize> = match family {
             MATRICES => self.warpgroup(t),
+            // The first lane performs them for its warp.
+            TENSOR_LOADS | TENSOR_STORES => self.mates[&Scope::Warp][t].clone(),
             _ => vec![t],
         };
         let mut others = of.iter().map(|u| &self.threads[*u]);

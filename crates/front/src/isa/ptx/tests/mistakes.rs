@@ -445,7 +445,88 @@ fn mistakes_have_names() {
         ("wgmma.wait_group -1", "wrong-operand"),
         ("wgmma.wait_group.read 0", "unknown-qualifier"),
         ("wgmma q", "unknown-instruction"),
-        ("tcgen05.mma q", "unsupported-instruction"),
+        ("tcgen05.mma q", "wrong-operands"),
+        (
+            "tcgen05.alloc.cta_group::1.sync.aligned.b32 [ss], 48",
+            "wrong-operand",
+        ),
+        (
+            "tcgen05.alloc.cta_group::2.sync.aligned.b32 [ss], 32",
+            "unsupported-qualifier",
+        ),
+        (
+            "mov.u32 r0, 0; tcgen05.dealloc.cta_group::1.sync.aligned.b32 r0, 0",
+            "wrong-operand",
+        ),
+        (
+            "tcgen05.alloc.cta_group::1.sync.aligned.b32 [ss], 512; tcgen05.alloc.cta_group::1.sync.aligned.b32 [ss], 32",
+            "out-of-range",
+        ),
+        (
+            "mov.u32 r0, 0; tcgen05.ld.sync.aligned.32x32b.x2.b32 {r1}, [r0]",
+            "wrong-operands",
+        ),
+        (
+            "mov.u32 r0, 0; tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {r1}, [r0]",
+            "wrong-operand",
+        ),
+        (
+            "mov.u32 r0, 0; tcgen05.ld.sync.aligned.32x32b.x1.b32 {r1}, [r0], 4",
+            "wrong-operands",
+        ),
+        (
+            "mov.u32 r0, 0; tcgen05.ld.sync.aligned.b32 {r1}, [r0]",
+            "missing-qualifier",
+        ),
+        (
+            "mov.u32 r0, 0; tcgen05.ld.sync.aligned.32x32b.x1.pack::16b.b32 {r1}, [r0]",
+            "unsupported-qualifier",
+        ),
+        (
+            "mov.u32 r0, 0; tcgen05.st.sync.aligned.32x32b.x2.b32 [r0], {1}",
+            "wrong-operands",
+        ),
+        (
+            "tcgen05.cp.cta_group::1.128x256b [r0], 1",
+            "unsupported-qualifier",
+        ),
+        ("tcgen05.commit.cta_group::1.b64 [b]", "missing-qualifier"),
+        (
+            "mov.u32 r0, 0; mov.u32 r1, bytes; shr.u32 r2, r1, 4; cvt.u64.u32 r3, r2; or.b64 r4, r3, 0x401000000000; tcgen05.mma.cta_group::1.kind::f16.block_scale [r0], [r0], r4, 0x4020010, 1",
+            "unsupported-qualifier",
+        ),
+        (
+            "mov.u32 r0, 0; mov.u32 r1, bytes; shr.u32 r2, r1, 4; cvt.u64.u32 r3, r2; or.b64 r4, r3, 0x401000000000; tcgen05.mma.cta_group::1 [r0], [r0], r4, 0x4020010, 1",
+            "missing-qualifier",
+        ),
+        (
+            "mov.u32 r0, 0; mov.u32 r1, bytes; shr.u32 r2, r1, 4; cvt.u64.u32 r3, r2; or.b64 r4, r3, 0x401000000000; tcgen05.mma.cta_group::1.kind::f16 [r0], [r0], r4, r2, 1",
+            "unsupported-descriptor",
+        ),
+        (
+            "mov.u32 r0, 0; mov.u32 r1, bytes; shr.u32 r2, r1, 4; cvt.u64.u32 r3, r2; or.b64 r4, r3, 0x401000000000; tcgen05.mma.cta_group::1.kind::f16 [r0], [r0], r4, 0x4020014, 1",
+            "unsupported-descriptor",
+        ),
+        (
+            "mov.u32 r0, 0; mov.u32 r1, bytes; shr.u32 r2, r1, 4; cvt.u64.u32 r3, r2; or.b64 r4, r3, 0x401000000000; tcgen05.mma.cta_group::1.kind::f16 [r0], [r0], r4, 0x2020010, 1",
+            "unsupported-descriptor",
+        ),
+        (
+            "mov.u32 r0, 0; mov.u32 r1, bytes; shr.u32 r2, r1, 4; cvt.u64.u32 r3, r2; or.b64 r4, r3, 0x401000000000; tcgen05.mma.cta_group::1.kind::tf32 [r0], [r0], r4, 0x4030010, 1",
+            "unsupported-descriptor",
+        ),
+        (
+            "mov.u32 r0, 0; mov.u32 r1, bytes; shr.u32 r2, r1, 4; cvt.u64.u32 r3, r2; or.b64 r4, r3, 0x1000000000; tcgen05.mma.cta_group::1.kind::f16 [r0], [r0], r4, 0x4020010, 1",
+            "unsupported-descriptor",
+        ),
+        (
+            "mov.u32 r0, 0; mov.u32 r1, bytes; shr.u32 r2, r1, 4; cvt.u64.u32 r3, r2; or.b64 r4, r3, 0x2000401000000000; tcgen05.mma.cta_group::1.kind::f16 [r0], [r0], r4, 0x4020010, 1",
+            "unsupported-descriptor",
+        ),
+        (
+            "mov.u32 r0, 0; mov.u32 r1, bytes; shr.u32 r2, r1, 4; cvt.u64.u32 r3, r2; or.b64 r4, r3, 0x401000000000; tcgen05.mma.cta_group::1.kind::f16 [r0], [r0], r4, 0x4400010, 1",
+            "out-of-bounds",
+        ),
         ("ld.b128 r, [gg]", "wrong-operand"),
         ("ld.b128.u64 {r, q}, [gg]", "conflicting-qualifiers"),
         ("ld.b128 {r, q}, [gg+8]", "misaligned"),
