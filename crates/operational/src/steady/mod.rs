@@ -34,6 +34,7 @@ mod clock;
 mod places;
 mod run;
 mod shadow;
+mod tensor_memory;
 
 use std::time::Instant;
 
@@ -185,7 +186,7 @@ fn event(test: &LitmusTest, site: (usize, usize), action: String, noun: &str) ->
 }
 
 fn pair(test: &LitmusTest, run: &SteadyRun<'_>, race: &RunRace) -> RacingPair {
-    let place = run::place(&run.memory, race.address);
+    let place = tensor_memory::name(race.address).or_else(|| run.memory.name(race.address));
     let name = place.clone().unwrap_or_default();
     let of = |touch: &Touch| {
         let (mark, noun) = if touch.write {

@@ -17,6 +17,7 @@ use super::barriers::{BarrierKey, RunBarriers};
 use super::clock::{Clock, Performer};
 use super::places::RunMemory;
 use super::shadow::{AccessKind, RunRace, Shadow, Touch};
+use super::tensor_memory::TensorMemory;
 use program::{Access, BinOp, Expr, Init, Instr, Op, Program, RegId, Scope, Space, Tag, ThreadId};
 
 /// The most micro-ops of a thread.
@@ -122,7 +123,7 @@ pub(super) struct SteadyRun<'p> {
     unclear: Option<(usize, usize)>,
     /// The waits at objects that passed.
     passed: Vec<PassedWait>,
-    tensors: tensors::TensorMemory,
+    tensors: TensorMemory,
 }
 
 /// A wait at an mbarrier object that passed.
@@ -148,11 +149,6 @@ fn unsteady<T>(instr: &Instr, why: &str) -> Ended<T> {
 pub(super) fn elects(instr: &Instr) -> bool {
     let assembly = instr.assembly.as_ref();
     assembly.is_some_and(|assembly| assembly.opcode == "elect")
-}
-
-/// The name of the memory at an address of a run.
-pub(super) fn place(memory: &RunMemory, address: i64) -> Option<String> {
-    tensors::name(address).or_else(|| memory.name(address))
 }
 
 /// The lines of two accesses.

@@ -7,35 +7,11 @@
 //! - Fences of `tcgen05` order nothing in a run: they matter for relaxed operations, with which a
 //!   run is given up, and for pipelines of several threads.
 
-use std::collections::{HashMap, HashSet};
-
 use super::super::clock::Performer;
 use super::super::shadow::{AccessKind, Touch};
+use super::super::tensor_memory;
 use super::{EarlyEnd, Ended, SteadyRun, TENSOR_LOADS, TENSOR_STORES, Turn, unsteady};
 use program::{COLUMNS, Mark, Scope, Tag, TensorPart};
-
-/// The first address of tensor memory in a run; no other memory has addresses there.
-const START: i64 = 1 << 40;
-/// The distance between the tensor memory of CTAs, and of groups of lanes.
-const OF_CTA: i64 = 1 << 16;
-const OF_GROUP: i64 = 1 << 12;
-
-/// The state of tensor memory.
-#[derive(Default)]
-pub(super) struct TensorMemory {
-    /// The columns that are allocated, by the first thread of the CTA.
-    allocated: HashSet<(usize, i64)>,
-    /// By form and accumulator: the thread of the last product.
-    products: HashMap<(u64, i64), usize>,
-}
-
-/// The lane and column at an address of a run.
-pub(super) fn name(address: i64) -> Option<String> {
-    let place = (address >= START).then_some((address - START) % OF_CTA)?;
-    let (group, column) = (place / OF_GROUP, place % OF_GROUP);
-    let lane = group * TensorPart::LANES;
-    Some(format!("tensor memory (lane {lane}, column {column})"))
-}
 
 impl SteadyRun<'_> {
     /// The performer of the products of a thread since its last commit.
@@ -198,7 +174,7 @@ impl SteadyRun<'_> {
                 }
             }
             let starts = (0..8).filter(|group| groups >> group & 1 == 1);
-            let starts = starts.map(|group| START + cta as i64 * OF_CTA + group * OF_GROUP);
+            let starts = starts.map(|group| tensor_memory::address(cta, group));
             all.extend(starts.map(|start| (start + first, start + behind)));
         }
         Some(all)
