@@ -15,14 +15,14 @@ use diag::nearest;
 use engine::ProgressModel;
 use engine::liveness::{Liveness, LivenessTask};
 use engine::{Engine, Limits};
-use operational::{HangSearch, RunSearch};
+use operational::{HangSearch, RunSearch, SteadyAnswer};
 use program::litmus::{Expectation, LitmusTest};
 use program::options::Setting as Value;
 use report::{self, AnswerLine, KnownFailure, OutcomeTable, UnmetReading};
 use stop::Spent;
 use verdict::{
     Answer, Definedness, EXECUTOR, Explanation, Fault, Outcomes, PARAMETRIC, Property, Reason,
-    Remedy, Unwritten, Verdict, as_prop,
+    Remedy, STEADY, Unwritten, Verdict, as_prop,
 };
 use why::{Ask, Session};
 
@@ -288,6 +288,7 @@ fn ask_all(unit: &Unit<'_>, settings: &Settings, explain: bool) -> UnitAnswers {
             settings,
             explain,
             session: None,
+            run: OnceCell::new(),
         },
         every_launch: OnceCell::new(),
         setting: &setting,
@@ -317,6 +318,8 @@ struct ModelChecker<'u> {
     settings: &'u Settings,
     explain: bool,
     session: Option<Session<'u>>,
+    /// The run that may stand for all executions.
+    run: OnceCell<Option<SteadyAnswer>>,
 }
 
 impl<'u> ModelChecker<'u> {
@@ -336,6 +339,9 @@ impl<'u> ModelChecker<'u> {
     /// A few runs of the executor come before the engines if the launch is wide. If they show a
     /// fault, the engines have less time to list all races, and may leave the answer to the runs.
     fn answer(&mut self, question: &Question, start: Instant) -> Option<Answer> {
+        if let Some(answer) = self.of_one_run(&question.ask, start) {
+            return Some(answer);
+        }
         let settings = self.settings;
         let limit = time_of(&question.ask, settings);
         let seen = first_runs(self.unit, &question.ask, settings, left(limit, start));
@@ -363,6 +369,23 @@ impl<'u> ModelChecker<'u> {
                 Some(exact.defective(law))
             }
         }
+    }
+}
+
+impl ModelChecker<'_> {
+    /// The answer of one run of a wide launch, if it stands for all executions and has no fault.
+    fn of_one_run(&self, ask: &Ask, start: Instant) -> Option<Answer> {
+        let (unit, settings) = (self.unit, self.settings);
+        let is_wide = unit.test.program.threads.len() >= WIDE;
+        if !is_wide || settings.engine != Engine::Auto {
+            return None;
+        }
+        let run = self.run.get_or_init(|| {
+            let left = left(settings.limits.timeout, start);
+            let time = left.map_or(ONE_RUN, |left| ONE_RUN.min(left / 4));
+            steady::one_run(unit, settings, time)
+        });
+        steady::faultless(run.as_ref()?, ask, unit.source.launch.is_none())
     }
 }
 
@@ -466,7 +489,7 @@ impl Checkers<'_> {
         session.limit(left(settings.limits.timeout, start));
         answer.map(|mut answer| {
             // Other readings of a program that is too large for the engines are too large, too.
-            if answer.engine != EXECUTOR {
+            if ![EXECUTOR, STEADY].contains(&answer.engine) {
                 answer.dependences =
                     session.dependences(&answer.verdict, |other| other.decide(&question.ask));
             }
@@ -478,6 +501,9 @@ impl Checkers<'_> {
 
     /// Answers a question about liveness.
     fn liveness(&mut self, question: &Question, progress: ProgressModel, start: Instant) -> Answer {
+        if let Some(answer) = self.models.of_one_run(&question.ask, start) {
+            return answer;
+        }
         let ModelChecker { unit, settings, .. } = self.models;
         let setting = self
             .setting
@@ -692,6 +718,8 @@ fn runs(count: u64) -> String {
 const WIDE: usize = 32;
 /// The part of a question's time for the first runs, and for the engines after a fault.
 const FIRST_SHARE: u32 = 16;
+/// The longest time for one run that stands for all executions.
+const ONE_RUN: Duration = Duration::from_secs(10);
 /// The longest time for the first runs.
 const FIRST_RUNS: Duration = Duration::from_secs(2);
 /// The time for the engines after a fault, without a limit.

@@ -1,4 +1,5 @@
-//! Asks one run about a kernel with accesses to tiles, which the exact engines refuse.
+//! Asks one run that stands for all executions: about a kernel with accesses to tiles, which the
+//! exact engines refuse, and about a kernel with many threads, before they are asked.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +7,7 @@ use super::plan::Unit;
 use super::settings::Settings;
 use engine::ProgressModel;
 use operational::SteadyAnswer;
-use verdict::{Answer, RacingPair, RacingPairs, Reason, STEADY, Verdict};
+use verdict::{Answer, Definedness, RacingPair, RacingPairs, Reason, STEADY, Verdict};
 use why::Ask;
 
 /// The time of an answer, if there is no limit.
@@ -57,6 +58,7 @@ pub(super) fn answer(unit: &Unit<'_>, ask: &Ask, settings: &Settings) -> Option<
             missable,
             events,
             elects,
+            ..
         } => {
             let mut answer = match ask {
                 Ask::Race => raced(races, true),
@@ -79,6 +81,50 @@ pub(super) fn answer(unit: &Unit<'_>, ask: &Ask, settings: &Settings) -> Option<
             answer
         }
     })
+}
+
+/// One run of a program; `None` if it says nothing of the model.
+pub(super) fn one_run(
+    unit: &Unit<'_>,
+    settings: &Settings,
+    time: Duration,
+) -> Option<SteadyAnswer> {
+    if unit.refused.is_some() || unit.test.program.tiled().is_some() {
+        return None;
+    }
+    let deadline = Some(Instant::now() + time);
+    let (test, model) = (&unit.test, &unit.model.model);
+    Some(operational::steady(test, model, &settings.set, deadline))
+}
+
+/// The answer of a run that finds no fault. The other engines show a fault by an execution.
+/// `is_test`: the program is no kernel of a source file.
+pub(super) fn faultless(run: &SteadyAnswer, ask: &Ask, is_test: bool) -> Option<Answer> {
+    let SteadyAnswer::Decided {
+        races,
+        waits,
+        missable: None,
+        doubt,
+        events,
+        elects: false,
+    } = run
+    else {
+        return None;
+    };
+    let verdict = match ask {
+        _ if !races.is_empty() || !waits.is_empty() => return None,
+        Ask::Race => Verdict::RaceFree,
+        // An answer about a test says whether the test is defined.
+        Ask::Liveness(ProgressModel::Fair) if doubt.is_none() => Verdict::Terminates,
+        Ask::Undefined | Ask::Misuse if doubt.is_none() => Verdict::Defined,
+        _ => return None,
+    };
+    let mut answer = Answer::new(verdict, STEADY);
+    answer.events = Some(*events);
+    if matches!(ask, Ask::Liveness(_)) {
+        answer.definedness = is_test.then_some(Definedness::Defined);
+    }
+    Some(answer)
 }
 
 fn undecided(why: String) -> Answer {

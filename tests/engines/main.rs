@@ -11,6 +11,7 @@ mod device;
 mod fixed;
 mod interleaving;
 mod kept;
+mod library_barriers;
 mod liveness;
 mod mapping;
 mod memory_kinds;

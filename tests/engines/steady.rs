@@ -1,5 +1,5 @@
-//! Compares the answers of one run for all executions with those of the exact engines, on the PTX
-//! tests of the project that both decide.
+//! Compares the answers of one run for all executions with those of the exact engines, on the tests
+//! of the project that both decide.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,15 +21,18 @@ const LIMITS: Limits = Limits {
 };
 
 /// The claims of a run: each is a verdict that the exact engines should give.
-fn claims(test: &LitmusTest, model: &Model) -> Vec<(&'static str, Verdict)> {
+pub(crate) fn claims(test: &LitmusTest, model: &Model) -> Vec<(&'static str, Verdict)> {
     let deadline = Some(Instant::now() + Duration::from_secs(10));
     match steady(test, model, &[], deadline) {
         SteadyAnswer::Decided {
             races,
             waits,
             missable,
+            doubt,
             ..
         } => {
+            let is_clean = races.is_empty() && waits.is_empty() && missable.is_none();
+            let defined = (is_clean && doubt.is_none()).then_some(("undefined", Verdict::Defined));
             let race = match races.is_empty() {
                 true => Verdict::RaceFree,
                 false => Verdict::Racy,
@@ -40,7 +43,8 @@ fn claims(test: &LitmusTest, model: &Model) -> Vec<(&'static str, Verdict)> {
                 (true, _) => None,
             };
             let ends = ends.map(|verdict| ("liveness", verdict));
-            [("race", race)].into_iter().chain(ends).collect()
+            let all = [("race", race)].into_iter().chain(ends).chain(defined);
+            all.collect()
         }
         SteadyAnswer::Misused(_, races) => {
             let race = (!races.is_empty()).then_some(("race", Verdict::Racy));
@@ -62,7 +66,10 @@ fn exact(test: &LitmusTest, model: &Model, property: &str) -> Option<Verdict> {
     let mut session = Session::new(test, model, Engine::Auto, LIMITS, &[]);
     Some(match property {
         "race" => session.race()?.verdict,
-        "undefined" => session.undefined()?.verdict,
+        "undefined" => match session.undefined() {
+            Some(answer) => answer.verdict,
+            None => session.never_undefined()?.verdict,
+        },
         _ => {
             let task = LivenessTask::new(test, model);
             let answer = Liveness::new(&task, Engine::Auto, LIMITS, &[]).ask(ProgressModel::Fair);
@@ -73,13 +80,13 @@ fn exact(test: &LitmusTest, model: &Model, property: &str) -> Option<Verdict> {
 
 /// Comparisons of claims with verdicts.
 #[derive(Default)]
-struct Comparison {
+pub(crate) struct Comparison {
     counts: BTreeMap<String, usize>,
-    different: Vec<String>,
+    pub(crate) different: Vec<String>,
 }
 
 impl Comparison {
-    fn add(&mut self, test: &LitmusTest, model: &Model) {
+    pub(crate) fn add(&mut self, test: &LitmusTest, model: &Model) {
         for (property, claim) in claims(test, model) {
             let verdict = exact(test, model, property);
             let Some(verdict) = verdict.filter(|v| v.reason().is_none()) else {
@@ -96,7 +103,7 @@ impl Comparison {
         }
     }
 
-    fn check(&self, least: usize) {
+    pub(crate) fn check(&self, least: usize) {
         println!("{:?}", self.counts);
         assert!(self.different.is_empty(), "{}", self.different.join("\n"));
         let all: usize = self.counts.values().sum();
@@ -106,18 +113,24 @@ impl Comparison {
 
 #[test]
 fn one_run_agrees_with_the_exact_engines() {
-    let model = shipped("ptx");
+    let models = [
+        (Dialect::Ptx, shipped("ptx")),
+        (Dialect::Cuda, shipped("cuda")),
+    ];
     let mut comparison = Comparison::default();
-    for file in sample(files(Path::new("litmus"), &["toml"])) {
+    for file in sample(files(Path::new("litmus"), &["toml", "cu"])) {
         let bytes = std::fs::read(&file).expect("readable");
         let Ok(tests) = litmus::parse(file.to_str().expect("UTF-8"), &bytes) else {
             continue;
         };
-        let of_ptx = |test: &&LitmusTest| {
-            test.program.dialect == Dialect::Ptx && test.filter.is_none() && test.options.is_empty()
+        let is_plain = |test: &&LitmusTest| {
+            test.filter.is_none() && test.options.is_empty() && test.program.assembly().is_none()
         };
-        for test in tests.iter().filter(of_ptx) {
-            comparison.add(test, &model);
+        for test in tests.iter().filter(is_plain) {
+            let of_dialect = models.iter().find(|(of, _)| *of == test.program.dialect);
+            if let Some((_, model)) = of_dialect {
+                comparison.add(test, model);
+            }
         }
     }
     comparison.check(50);

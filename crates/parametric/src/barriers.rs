@@ -10,12 +10,12 @@
 //! # Sources
 //! - ISO C++, thread.barrier.class; libcu++, *cuda::barrier*.
 
-use program::mbarrier;
+use program::mbarrier::{self, Awaited, arrivals, awaited};
 use program::tags::Tag;
-use program::{Access, BinOp, CmpOp, Expr, Op, Scope, Update};
+use program::{Access, Expr, Op, Scope, Update};
 
 use crate::exec::{Exec, State};
-use crate::objects::{arrivals, count_made};
+use crate::objects::count_made;
 use crate::operations::{ObjectOp, ObjectRole, PhaseTest, is_misuse};
 
 impl Exec<'_> {
@@ -140,36 +140,5 @@ pub(crate) fn is_arrival(op: &Op) -> bool {
             ..
         } => op.has(Tag::Object) && arrivals(new).is_some(),
         _ => false,
-    }
-}
-
-/// The phase that a wait needs to be complete.
-enum Awaited<'e> {
-    Token(&'e Expr),
-    Parity(&'e Expr),
-}
-
-/// The phase that a condition asks for, about a word of a barrier; `None`: it asks for something
-/// else.
-fn awaited<'e>(passes: &'e Expr, word: &Expr) -> Option<Awaited<'e>> {
-    let Expr::Bin(BinOp::And, _, complete, _) = passes else {
-        return None;
-    };
-    match &**complete {
-        Expr::Cmp(CmpOp::Ne, _, _, parity) => {
-            let same = mbarrier::has_passed_parity(word.clone(), Expr::clone(parity));
-            (same == **complete).then_some(Awaited::Parity(parity))
-        }
-        Expr::Cmp(CmpOp::Eq, _, since, _) => {
-            let Expr::Bin(BinOp::And, _, distance, _) = &**since else {
-                return None;
-            };
-            let Expr::Bin(BinOp::Sub, _, _, token) = &**distance else {
-                return None;
-            };
-            let same = mbarrier::has_passed(word.clone(), Expr::clone(token));
-            (same == **complete).then_some(Awaited::Token(token))
-        }
-        _ => None,
     }
 }

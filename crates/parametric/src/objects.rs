@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use program::mbarrier::arrivals;
 use program::tags::Tag;
 use program::{Access, BinOp, CmpOp, Expr, Instr, Op, RegId, Scope, Update};
 
@@ -240,24 +241,6 @@ pub(crate) fn count_made(new: &Expr) -> Option<&Expr> {
         },
         _ => None,
     }
-}
-
-/// The number of arrivals of an operation that leaves the arrivals of later phases as they are;
-/// `None`: it is another operation. `new` is the word after it.
-pub(crate) fn arrivals(new: &Expr) -> Option<&Expr> {
-    let Expr::Select(_, _, arrived) = new else {
-        return None;
-    };
-    let Expr::Bin(BinOp::Sub, _, before, count) = &**arrived else {
-        return None;
-    };
-    let is_old = |word: &Expr| matches!(word, Expr::Reg(_));
-    match sum(before) {
-        // It expects more bytes.
-        Some((old, _)) => is_old(old),
-        None => is_old(before),
-    }
-    .then_some(count)
 }
 
 /// The parity of the phase that a wait needs to be complete; `None`: the wait has a token. `passes`

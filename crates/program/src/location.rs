@@ -152,3 +152,15 @@ pub enum LocationKind {
         proxy: Proxy,
     },
 }
+
+impl LocationKind {
+    /// Whether it is an object that has mbarrier objects.
+    pub fn has_mbarriers(&self) -> bool {
+        match self {
+            LocationKind::Object { class, layout, .. } => {
+                *class == Some(Class::Mbarrier) || layout.has_mbarriers()
+            }
+            LocationKind::Alias { .. } => false,
+        }
+    }
+}

@@ -277,6 +277,58 @@ pub fn is_token(word: Expr, token: Expr, object: Expr) -> Expr {
     both(of, cmp(CmpOp::Le, since, number(1)))
 }
 
+/// The number of arrivals of an operation that leaves the arrivals of later phases as they are;
+/// `None`: it is another operation. `new` is the word after it.
+pub fn arrivals(new: &Expr) -> Option<&Expr> {
+    let Expr::Select(_, _, arrived) = new else {
+        return None;
+    };
+    let Expr::Bin(BinOp::Sub, _, before, count) = &**arrived else {
+        return None;
+    };
+    let is_old = |word: &Expr| matches!(word, Expr::Reg(_));
+    match &**before {
+        // It expects more bytes.
+        Expr::Bin(BinOp::Add, _, old, _) => is_old(old),
+        before => is_old(before),
+    }
+    .then_some(count)
+}
+
+/// The phase that a wait needs to be complete.
+#[derive(Clone, Copy, Debug)]
+pub enum Awaited<'e> {
+    /// That of an arrival, by its token.
+    Token(&'e Expr),
+    /// The one with this parity, the current or the previous one.
+    Parity(&'e Expr),
+}
+
+/// The phase that a condition asks for, about a word of a barrier; `None`: it asks for something
+/// else.
+pub fn awaited<'e>(passes: &'e Expr, word: &Expr) -> Option<Awaited<'e>> {
+    let Expr::Bin(BinOp::And, _, complete, _) = passes else {
+        return None;
+    };
+    match &**complete {
+        Expr::Cmp(CmpOp::Ne, _, _, parity) => {
+            let same = has_passed_parity(word.clone(), Expr::clone(parity));
+            (same == **complete).then_some(Awaited::Parity(parity))
+        }
+        Expr::Cmp(CmpOp::Eq, _, since, _) => {
+            let Expr::Bin(BinOp::And, _, distance, _) = &**since else {
+                return None;
+            };
+            let Expr::Bin(BinOp::Sub, _, _, token) = &**distance else {
+                return None;
+            };
+            let same = has_passed(word.clone(), Expr::clone(token));
+            (same == **complete).then_some(Awaited::Token(token))
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -84,12 +84,7 @@ impl Program {
 
     /// Whether it has mbarrier objects.
     pub fn has_mbarriers(&self) -> bool {
-        self.locations.iter().any(|l| match &l.kind {
-            LocationKind::Object { class, layout, .. } => {
-                *class == Some(Class::Mbarrier) || layout.has_mbarriers()
-            }
-            LocationKind::Alias { .. } => false,
-        })
+        self.locations.iter().any(|l| l.kind.has_mbarriers())
     }
 
     /// The first PTX access or fence (inline assembly) in a program of another language. The models

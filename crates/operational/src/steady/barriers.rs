@@ -55,6 +55,8 @@ impl Phases {
 pub(super) struct RunBarriers {
     by_key: HashMap<BarrierKey, Phases>,
     by_address: HashMap<i64, Phases>,
+    /// Objects whose memory has become another object.
+    gone: Vec<Phases>,
     made: usize,
 }
 
@@ -76,9 +78,19 @@ impl RunBarriers {
         })
     }
 
-    /// A new object at an address.
-    pub(super) fn renew(&mut self, address: i64) {
-        self.by_address.remove(&address);
+    /// A new object at an address. Returns the number of the object that was there, if a thread
+    /// has used it.
+    pub(super) fn renew(&mut self, address: i64) -> Option<usize> {
+        let gone = self.by_address.remove(&address)?;
+        let index = gone.index;
+        self.gone.push(gone);
+        Some(index)
+    }
+
+    /// The object with a number.
+    pub(super) fn numbered(&self, index: usize) -> Option<&Phases> {
+        let mut all = self.by_address.values().chain(&self.gone);
+        all.find(|object| object.index == index)
     }
 }
 

@@ -18,11 +18,19 @@
 //! - *A race is one.* Up to the first two accesses without order, an execution goes as the run, and
 //!   it may have the two in either order.
 //!
+//! - *No misuse.* Every execution has the operations of the run, on the same words up to the order
+//!   of arrivals in a phase. `run/rules.rs` holds them against the rules of the models.
+//! - *An end.* Each wait of the run passes. It passes in every execution, if the phase behind the
+//!   one that it awaits cannot be over before it looks.
+//!
 //! # Sources
 //! - PTX ISA 9.4, Memory Consistency Model; the clauses are those of `models/ptx.cat`, with
 //!   `async-fence = path`. A run gives up a program with a strong access, a fence of memory, a
 //!   relaxed operation on an mbarrier object, a second address of memory, or a barrier with fewer
 //!   arrivals than threads.
+//! - CUDA C++: `models/cuda-base.cat`. A run gives up a program with an atomic or volatile access,
+//!   or a fence. So barriers alone order its accesses, and a program without a race has no other
+//!   results than its turns in any order.
 //! - Determinate programs: R. M. Karp, R. E. Miller, "Parallel Program Schemata", JCSS 1969.
 //!
 //! # Where we differ
@@ -57,6 +65,9 @@ pub enum SteadyAnswer {
         waits: Vec<String>,
         /// A wait that may not end in another execution, in words.
         missable: Option<String>,
+        /// Why some execution may be undefined in another way than by a race, in words; `None`:
+        /// none is.
+        doubt: Option<String>,
         /// The number of events of a run.
         events: usize,
         /// Whether the program elects lanes.
@@ -88,7 +99,8 @@ pub fn steady(
     deadline: Option<Instant>,
 ) -> SteadyAnswer {
     let program = &test.program;
-    if program.dialect != Dialect::Ptx || model.name != "ptx" {
+    let own = [(Dialect::Ptx, "ptx"), (Dialect::Cuda, "cuda")];
+    if !own.contains(&(program.dialect, model.name.as_str())) {
         return SteadyAnswer::Open(format!("the model `{}`", model.name));
     }
     if !set.is_empty() || !test.options.is_empty() {
@@ -160,6 +172,7 @@ fn one_run(
         races,
         waits,
         missable,
+        doubt: run.undoubted().err(),
         events: run.events,
         elects,
     }

@@ -13,6 +13,8 @@ pub(super) struct ObjectCopy {
     pub(super) base: i64,
     pub(super) end: i64,
     pub(super) space: Space,
+    /// Whether it has mbarrier objects.
+    pub(super) has_mbarriers: bool,
     /// The index of its first cell.
     cell: usize,
 }
@@ -48,6 +50,7 @@ impl RunMemory {
                     base: cell.address,
                     end,
                     space: cell.space,
+                    has_mbarriers: program.location(cell.location.0).kind.has_mbarriers(),
                     cell: i,
                 }),
             }

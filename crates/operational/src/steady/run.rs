@@ -6,9 +6,11 @@
 //! - A run stops at everything that may differ between executions: a branch or an address that
 //!   depends on an unknown value, a strong read, an arrival whose phase is not certain.
 
+mod library;
 mod meetings;
 mod objects;
 mod operations;
+mod rules;
 mod tensors;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -24,6 +26,17 @@ use program::{Access, BinOp, Expr, Init, Instr, Op, Program, RegId, Scope, Space
 const MOST_STEPS: usize = 1 << 20;
 /// The warps of a warpgroup (PTX ISA, *Warpgroup*).
 const WARPS: u32 = 4;
+/// The tags of accesses that may order others, or differ between executions.
+const STRONG: [Tag; 8] = [
+    Tag::Atomic,
+    Tag::Volatile,
+    Tag::Mmio,
+    Tag::Relaxed,
+    Tag::Acquire,
+    Tag::Release,
+    Tag::Begins,
+    Tag::Ends,
+];
 /// The families of groups: `cp.async`, bulk copies, matrix instructions, reads and writes of tensor
 /// memory.
 const FAMILIES: usize = 5;
@@ -66,7 +79,7 @@ struct RunThread {
     ended: bool,
     /// Whether it looked in vain, and where.
     in_vain: Option<usize>,
-    /// The values of its last meeting.
+    /// By lane: the value that it brought when this thread last met it.
     brought: Vec<Option<i64>>,
     groups: [ThreadGroups; FAMILIES],
     /// The performers of its products of tensor cores; the last one is of those since its last
@@ -124,12 +137,17 @@ pub(super) struct SteadyRun<'p> {
     /// The waits at objects that passed.
     passed: Vec<PassedWait>,
     tensors: TensorMemory,
+    /// By thread: its barriers and meetings, in order.
+    turns: Vec<Vec<(Scope, usize)>>,
+    /// What may break a rule of the model in some execution, and why.
+    doubt: Option<(usize, usize, &'static str)>,
 }
 
 /// A wait at an mbarrier object that passed.
 #[derive(Clone, Copy, Debug)]
 struct PassedWait {
-    address: i64,
+    /// The number of the object.
+    object: usize,
     /// The number of phases that were over in the first state that let it pass.
     over: usize,
     site: (usize, usize),
@@ -224,6 +242,8 @@ impl<'p> SteadyRun<'p> {
             unclear: None,
             passed: Vec::new(),
             tensors: Default::default(),
+            turns: vec![Vec::new(); n],
+            doubt: None,
         })
     }
 
@@ -264,12 +284,11 @@ impl<'p> SteadyRun<'p> {
 
     /// A wait that may miss its phase in another execution: the next phase may be over, too, before
     /// the thread looks, and then the wait is for the one behind it.
-    pub(super) fn missable(&mut self) -> Option<(usize, usize)> {
-        let passed = std::mem::take(&mut self.passed);
-        let mut passed = passed.iter();
+    pub(super) fn missable(&self) -> Option<(usize, usize)> {
+        let mut passed = self.passed.iter();
         let missed = passed.find(|wait| {
-            let object = self.barriers.object(wait.address);
-            let next = object.complete.get(wait.over);
+            let object = self.barriers.numbered(wait.object);
+            let next = object.and_then(|object| object.complete.get(wait.over));
             next.is_some_and(|next| next.of(wait.site.0) < wait.event)
         });
         missed.map(|wait| wait.site)
@@ -379,6 +398,12 @@ impl<'p> SteadyRun<'p> {
                     return Ok(Turn::Waits);
                 }
             }
+            Op::Load { .. } | Op::Store { .. } | Op::Rmw { .. } if instr.op.has(Tag::Object) => {
+                if self.library(t, at)? == Turn::Waits {
+                    self.threads[t].pc = next;
+                    return Ok(Turn::Waits);
+                }
+            }
             Op::Load { .. } | Op::Store { .. } | Op::Rmw { .. } => self.access(t, at)?,
             Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
                 return unsteady(instr, "a call of the runtime");
@@ -451,14 +476,15 @@ impl<'p> SteadyRun<'p> {
     fn access(&mut self, t: usize, at: usize) -> Ended<()> {
         let instr = self.instr(t, at);
         let op = &instr.op;
-        let strong = op.accesses().any(|access| access.scope.is_some());
-        if strong || matches!(op, Op::Rmw { .. }) {
+        let is_strong = |access: &Access| access.scope.is_some() || access.tags.has_any(&STRONG);
+        if op.accesses().any(is_strong) || matches!(op, Op::Rmw { .. }) {
             return unsteady(instr, "a strong access");
         }
         let Some(access) = op.accesses().last() else {
             return Ok(());
         };
-        if !access.tags.has(Tag::Generic) {
+        let has_proxies = self.program.dialect.row().proxies;
+        if has_proxies && !access.tags.has(Tag::Generic) {
             return unsteady(instr, "an access through another proxy");
         }
         let write = op.write().is_some();
@@ -467,6 +493,7 @@ impl<'p> SteadyRun<'p> {
             .address()
             .and_then(|addr| self.eval(t, addr))
             .unwrap_or(0);
+        self.doubt_object(t, at);
         if let Some((ranges, memory)) = self.ranges(t, at, access)? {
             let touch = Touch {
                 performer: t,

@@ -67,6 +67,11 @@ impl SteadyRun<'_> {
             return unsteady(instr, "by more threads than its count");
         }
         self.tick(t);
+        self.takes_turn(t, at, barrier.domain);
+        let is_plain = barrier.action == BarrierAction::Sync && named.members.contains(&t);
+        if !is_plain || barrier.is_collective() {
+            self.doubt(t, at, "not all rules of this barrier are checked");
+        }
         let known = &self.clocks[t];
         let state = self.barriers.barrier(named.key);
         let phase = state.complete.len();
@@ -84,7 +89,7 @@ impl SteadyRun<'_> {
         state.arrived.push(t);
         state.last.insert(t, phase);
         if barrier.action == BarrierAction::Arrive {
-            self.completes(&named);
+            self.completes(t, at, &named);
             return Ok(Turn::On);
         }
         self.threads[t].in_vain = Some(at);
@@ -92,7 +97,7 @@ impl SteadyRun<'_> {
     }
 
     /// Completes the present phase of a barrier if all have arrived.
-    fn completes(&mut self, named: &NamedBarrier) {
+    fn completes(&mut self, t: usize, at: usize, named: &NamedBarrier) {
         let state = self.barriers.barrier(named.key);
         let all = match named.count {
             Some(count) => state.arrived.len() as i64 >= count,
@@ -102,14 +107,18 @@ impl SteadyRun<'_> {
                 .all(|u| state.arrived.contains(u) || self.threads[*u].ended),
         };
         if all && !state.arrived.is_empty() {
+            let is_full = named.members.iter().all(|u| state.arrived.contains(u));
             state.advance();
             self.events += 1;
+            if named.count.is_none() && !is_full {
+                self.doubt(t, at, "some threads have ended in front of it");
+            }
         }
     }
 
     /// Lets a thread pass a barrier if the phase of its arrival is complete.
     fn released(&mut self, t: usize, at: usize, named: &NamedBarrier, phase: usize) -> Turn {
-        self.completes(named);
+        self.completes(t, at, named);
         let state = self.barriers.barrier(named.key);
         let Some(given) = state.complete.get(phase) else {
             self.threads[t].in_vain = Some(at);
@@ -148,14 +157,14 @@ impl SteadyRun<'_> {
             return unsteady(instr, "a meeting of those that happen to be there");
         }
         let ranks: Vec<(usize, usize)> = group.into_iter().enumerate().collect();
-        let mut brought: Vec<Option<i64>> = vec![Some(0); usize::from(ATTENDED) + 1];
-        let mut came = Vec::new();
-        let mut set = 0;
+        let (mut brought, mut came) = (Vec::new(), Vec::new());
+        let (mut set, mut absent) = (0, false);
         for (rank, u) in ranks
             .into_iter()
             .filter(|(rank, _)| *rank < 64 && lanes >> rank & 1 == 1)
         {
             if self.threads[u].ended && attendance.spares_ended() {
+                absent = true;
                 continue;
             }
             if asked(u) != own || self.threads[u].ended {
@@ -165,18 +174,26 @@ impl SteadyRun<'_> {
             let Op::Give { value, .. } = &self.instr(u, self.threads[u].pc).op else {
                 continue;
             };
-            brought[rank] = self.eval(u, value);
             set |= 1 << rank;
+            brought.push((rank, self.eval(u, value)));
             came.push(u);
         }
         if !came.contains(&t) {
             return Err(EarlyEnd::Misuse(t, at));
         }
-        brought[usize::from(ATTENDED)] = Some(set);
+        brought.push((usize::from(ATTENDED), Some(set)));
+        if absent {
+            self.doubt(t, at, "some threads have ended in front of it");
+        }
         for u in came {
             self.tick(u);
+            self.takes_turn(u, self.threads[u].pc, *among);
             let thread = &mut self.threads[u];
-            thread.brought.clone_from(&brought);
+            // A thread that has not come keeps the value of the meeting before.
+            thread.brought.resize(usize::from(ATTENDED) + 1, Some(0));
+            for (rank, value) in &brought {
+                thread.brought[*rank] = *value;
+            }
             thread.pc += 1;
         }
         Ok(Turn::On)

@@ -7,10 +7,21 @@
 use super::super::clock::Clock;
 use super::super::shadow::{AccessKind, Touch};
 use super::{Completion, EarlyEnd, Ended, PassedWait, SteadyRun, Turn, unsteady};
-use program::mbarrier::{PHASE, PHASES, count_of, phase_of};
-use program::{Access, Op, Tag, Update};
+use program::mbarrier::{PHASE, PHASES, awaited, count_of, phase_of};
+use program::{Access, BinOp, Expr, Op, Program, RegId, Tag, Update};
 
-impl SteadyRun<'_> {
+/// A test of the phase of an object.
+pub(super) struct PhaseTest<'p> {
+    /// The register of the word.
+    dst: RegId,
+    access: &'p Access,
+    /// Whether the phase is complete, and the test may be made.
+    passes: &'p Expr,
+    /// Whether the test may be made.
+    may: &'p Expr,
+}
+
+impl<'p> SteadyRun<'p> {
     /// Ends an operation: it signals its object.
     pub(super) fn complete(&mut self, completion: &Completion) -> Ended<()> {
         let (t, at) = completion.site;
@@ -61,7 +72,12 @@ impl SteadyRun<'_> {
 
     /// Applies an operation to the word of an mbarrier object. Returns the old word and the new
     /// one, if it writes.
-    fn update(&mut self, t: usize, at: usize, address: i64) -> Ended<Option<(i64, i64)>> {
+    pub(super) fn update(
+        &mut self,
+        t: usize,
+        at: usize,
+        address: i64,
+    ) -> Ended<Option<(i64, i64)>> {
         let instr = self.instr(t, at);
         let Op::Rmw {
             dst: Some(dst),
@@ -107,69 +123,78 @@ impl SteadyRun<'_> {
         if tags.has(Tag::Relaxed) || waits && !tags.has(Tag::Acquire) {
             return unsteady(instr, "a relaxed operation");
         }
+        if let Some(test) = self.phase_test(t, at).filter(|_| waits) {
+            return self.wait(t, at, address, &test);
+        }
         let done = self.update(t, at, address)?;
-        if waits && done.is_none() {
-            let word = self.memory.load(address, write.ty.bytes());
-            if word.is_none_or(|word| count_of(word) == 0) {
-                return unsteady(instr, "on memory without an object");
-            }
-            if self.might_have_passed(t, at, address) {
-                self.unclear.get_or_insert((t, at));
-            }
-            if self.threads[t].in_vain != Some(at) {
-                self.looks(t, at, write)?;
-            }
-            self.threads[t].in_vain = Some(at);
-            return Ok(Turn::Waits);
-        }
-        if waits && self.threads[t].in_vain != Some(at) {
-            let known = self.clocks[t]
-                .phases
-                .get(&self.barriers.object(address).index);
-            let known = known.copied().unwrap_or(0);
-            let complete = self.barriers.object(address).complete.len() as i64;
-            // It may look before the phase is over, so it does once.
-            if let (true, Op::Rmw { dst: Some(dst), .. }, Some((word, _))) =
-                (known < complete, &instr.op, done)
-            {
-                self.set(t, *dst, Some(earlier(word, complete - known)));
-                self.threads[t].in_vain = Some(at);
-                self.events += 1;
-                return Ok(Turn::Waits);
-            }
-        }
-        let event = self.tick(t);
-        if let Some((ranges, memory)) = self.ranges(t, at, write)? {
-            let kind = if init {
-                AccessKind::Init
-            } else {
-                AccessKind::Object
-            };
-            let touch = Touch {
-                performer: t,
-                event,
-                site: (t, at),
-                write: true,
-                kind,
-                async_proxy: false,
-                tensormap: false,
-                memory,
-            };
-            let known = self.clocks[t].clone();
-            self.touch(touch, &ranges, &known)?;
-        }
-        let Some((old, new)) = done else {
+        let kind = if init {
+            AccessKind::Init
+        } else {
+            AccessKind::Object
+        };
+        self.touches(t, at, write, kind)?;
+        let Some(words) = done else {
             // What follows finds the misuse.
             return Ok(Turn::On);
         };
         if init {
-            self.barriers.renew(address);
+            self.renew(t, at, address);
             self.threads[t].inits.push(address);
             return Ok(Turn::On);
         }
-        if waits {
-            return self.passes(t, at, address, old);
+        self.arrives(t, at, address, words)
+    }
+
+    /// Notes an operation of a thread on an object, as an access.
+    pub(super) fn touches(
+        &mut self,
+        t: usize,
+        at: usize,
+        access: &Access,
+        kind: AccessKind,
+    ) -> Ended<()> {
+        let event = self.tick(t);
+        let Some((ranges, memory)) = self.ranges(t, at, access)? else {
+            return Ok(());
+        };
+        let touch = Touch {
+            performer: t,
+            event,
+            site: (t, at),
+            write: self.instr(t, at).op.write().is_some(),
+            kind,
+            async_proxy: false,
+            tensormap: false,
+            memory,
+        };
+        let known = self.clocks[t].clone();
+        self.touch(touch, &ranges, &known)
+    }
+
+    /// Begins the life of an object.
+    pub(super) fn renew(&mut self, t: usize, at: usize, address: i64) {
+        let Some(gone) = self.barriers.renew(address) else {
+            return;
+        };
+        self.doubt(t, at, "an object whose memory was another one before");
+        let knows = |wait: &PassedWait| self.clocks[t].of(wait.site.0) >= wait.event;
+        let mut passed = self.passed.iter().filter(|wait| wait.object == gone);
+        if let Some(late) = passed.find(|wait| !knows(wait)) {
+            self.unclear.get_or_insert(late.site);
         }
+    }
+
+    /// An operation that has changed the word of an object, mostly an arrival.
+    pub(super) fn arrives(
+        &mut self,
+        t: usize,
+        at: usize,
+        address: i64,
+        (old, new): (i64, i64),
+    ) -> Ended<Turn> {
+        let instr = self.instr(t, at);
+        let tags = instr.op.write().map(|write| write.tags).unwrap_or_default();
+        self.may_be_last(t, at, old);
         let known = &self.clocks[t];
         let object = self.barriers.object(address);
         let phases = known.phases.get(&object.index).copied().unwrap_or(0);
@@ -180,13 +205,100 @@ impl SteadyRun<'_> {
                 false => unsteady(instr, "possibly in an earlier phase"),
             };
         }
-        if tags.has(Tag::MbarrierArrive) && !tags.has(Tag::Relaxed) {
+        if tags.has_any(&[Tag::MbarrierArrive, Tag::Object]) && !tags.has(Tag::Relaxed) {
             object.present.join(known);
         }
         if phase_of(old) != phase_of(new) {
             self.completed(t, at, address)?;
         }
         Ok(Turn::On)
+    }
+
+    /// A thread tests the phase of an object, and comes back until it passes.
+    pub(super) fn wait(
+        &mut self,
+        t: usize,
+        at: usize,
+        address: i64,
+        test: &PhaseTest<'_>,
+    ) -> Ended<Turn> {
+        let instr = self.instr(t, at);
+        let bytes = test.access.ty.bytes();
+        let Some(word) = self.memory.load(address, bytes) else {
+            return unsteady(instr, "on memory with an unknown value");
+        };
+        self.set(t, test.dst, Some(word));
+        let object = self.barriers.object(address);
+        let (index, complete) = (object.index, object.complete.len() as i64);
+        let known = self.clocks[t].phases.get(&index).copied().unwrap_or(0);
+        let passes = match self.eval_with(t, test.passes, Some((test.dst, word))) {
+            None => return unsteady(instr, "with a precondition on an unknown value"),
+            Some(passes) => passes != 0,
+        };
+        // It may look at any state of the object that its thread does not know to be over.
+        let mut states = (known..complete).map(|over| earlier(word, complete - over));
+        let may = |word: i64| self.eval_with(t, test.may, Some((test.dst, word))) == Some(1);
+        if !states.all(may) {
+            self.doubt(
+                t,
+                at,
+                "a wait with a precondition that an earlier state breaks",
+            );
+        }
+        if !passes {
+            if count_of(word) == 0 {
+                return unsteady(instr, "on memory without an object");
+            }
+            if self.might_have_passed(t, test, word, complete - known) {
+                self.unclear.get_or_insert((t, at));
+            }
+            if self.threads[t].in_vain != Some(at) {
+                self.looks(t, at, test.access)?;
+            }
+            self.threads[t].in_vain = Some(at);
+            return Ok(Turn::Waits);
+        }
+        // It may look before the phase is over, so it does once.
+        if self.threads[t].in_vain != Some(at) && known < complete {
+            self.set(t, test.dst, Some(earlier(word, complete - known)));
+            self.threads[t].in_vain = Some(at);
+            self.events += 1;
+            return Ok(Turn::Waits);
+        }
+        self.touches(t, at, test.access, AccessKind::Object)?;
+        self.passes(t, at, address, test, word);
+        Ok(Turn::On)
+    }
+
+    /// The test of a phase, in a wait at an object.
+    pub(super) fn phase_test(&self, t: usize, at: usize) -> Option<PhaseTest<'p>> {
+        let program: &'p Program = self.program;
+        let code = &program.threads[t].code;
+        let (dst, access, passes) = match (&code[at].op, code.get(at + 1).map(|i| &i.op)) {
+            (
+                Op::Rmw {
+                    dst: Some(dst),
+                    update: Update::When { cond, .. },
+                    write,
+                    ..
+                },
+                _,
+            ) => (*dst, write, cond),
+            (Op::Load { dst, access, .. }, Some(Op::Assign { value, .. })) => {
+                awaited(value, &Expr::Reg(*dst))?;
+                (*dst, access, value)
+            }
+            _ => return None,
+        };
+        match passes {
+            Expr::Bin(BinOp::And, _, _, may) => Some(PhaseTest {
+                dst,
+                access,
+                passes,
+                may,
+            }),
+            _ => None,
+        }
     }
 
     /// A wait looks at an object in vain.
@@ -209,50 +321,26 @@ impl SteadyRun<'_> {
     }
 
     /// Whether a wait in vain could have passed in an earlier phase of those that its thread does
-    /// not know to be over.
-    fn might_have_passed(&mut self, t: usize, at: usize, address: i64) -> bool {
-        let Op::Rmw {
-            dst: Some(dst),
-            update: Update::When { cond, .. },
-            write,
-            ..
-        } = &self.instr(t, at).op
-        else {
-            return true;
-        };
-        let Some(word) = self.memory.load(address, write.ty.bytes()) else {
-            return true;
-        };
-        let object = self.barriers.object(address);
-        let (index, complete) = (object.index, object.complete.len() as i64);
-        let known = self.clocks[t].phases.get(&index).copied().unwrap_or(0);
-        (known..complete).any(|over| {
-            let word = earlier(word, complete - over);
-            self.eval_with(t, cond, Some((*dst, word))) != Some(0)
+    /// not know to be over: so many.
+    fn might_have_passed(&self, t: usize, test: &PhaseTest<'_>, word: i64, phases: i64) -> bool {
+        (1..=phases).any(|back| {
+            let word = earlier(word, back);
+            self.eval_with(t, test.passes, Some((test.dst, word))) != Some(0)
         })
     }
 
     /// A wait that an object lets pass: it learns of the first phase that does.
-    fn passes(&mut self, t: usize, at: usize, address: i64, word: i64) -> Ended<Turn> {
-        let instr = self.instr(t, at);
-        let Op::Rmw {
-            dst: Some(dst),
-            update: Update::When { cond, .. },
-            ..
-        } = &instr.op
-        else {
-            return Ok(Turn::On);
-        };
+    fn passes(&mut self, t: usize, at: usize, address: i64, test: &PhaseTest<'_>, word: i64) {
         let object = self.barriers.object(address);
         let (index, complete) = (object.index, object.complete.len() as i64);
         let known = self.clocks[t].phases.get(&index).copied().unwrap_or(0);
         let lets_pass = |over: &i64| {
             let word = earlier(word, complete - over);
-            self.eval_with(t, cond, Some((*dst, word))) == Some(1)
+            self.eval_with(t, test.passes, Some((test.dst, word))) == Some(1)
         };
         let first = (known..=complete).find(lets_pass).unwrap_or(complete);
         self.passed.push(PassedWait {
-            address,
+            object: index,
             over: first as usize,
             site: (t, at),
             event: self.clocks[t].of(t),
@@ -261,7 +349,6 @@ impl SteadyRun<'_> {
             let given = self.barriers.object(address).complete[first as usize - 1].clone();
             self.clocks[t].join(&given);
         }
-        Ok(Turn::On)
     }
 }
 

@@ -119,6 +119,7 @@ impl SteadyRun<'_> {
             return unsteady(instr, "an asynchronous operation of this form");
         }
         let write = instr.op.write().is_some();
+        self.doubt_object(t, at);
         if let Some((ranges, memory)) = self.ranges(t, at, access)? {
             let touch = Touch {
                 performer,
@@ -160,7 +161,8 @@ impl SteadyRun<'_> {
         if tags.has_any(&TENSOR_TAGS) {
             return self.tensor(t, at, mark);
         }
-        if mark.kind != EventKind::Fence || tags.has_any(&[Tag::Half, Tag::Alias, Tag::GridWait]) {
+        let others = [Tag::Half, Tag::Alias, Tag::GridWait, Tag::Object];
+        if mark.kind != EventKind::Fence || tags.has_any(&others) {
             return unsteady(instr, "a fence of this form");
         }
         let orders = tags.has_any(&[Tag::Acquire, Tag::Release, Tag::SeqCst, Tag::TensormapProxy]);
@@ -177,6 +179,9 @@ impl SteadyRun<'_> {
             return self.awaits(t, at, family, mark.pending.unwrap_or(0), reads);
         }
         self.tick(t);
+        if tags.has(Tag::Lanes) {
+            self.takes_turn(t, at, Scope::Warp);
+        }
         if tags.has(Tag::CommitGroup) {
             let groups = &mut self.threads[t].groups[family];
             let open = std::mem::take(&mut groups.open);
