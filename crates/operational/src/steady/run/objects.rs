@@ -176,7 +176,7 @@ impl<'p> SteadyRun<'p> {
         let Some(gone) = self.barriers.renew(address) else {
             return;
         };
-        self.doubt(t, at, "an object whose memory was another one before");
+        self.doubt(t, at, "another object was here before");
         let knows = |wait: &PassedWait| self.clocks[t].of(wait.site.0) >= wait.event;
         let mut passed = self.passed.iter().filter(|wait| wait.object == gone);
         if let Some(late) = passed.find(|wait| !knows(wait)) {

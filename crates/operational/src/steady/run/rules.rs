@@ -64,7 +64,7 @@ impl SteadyRun<'_> {
         let last = count.map(|count| old & !MOST_ARRIVALS | count);
         let may = last.and_then(|word| self.eval_with(t, cond, Some((*dst, word))));
         if may != Some(1) {
-            self.doubt(t, at, "an operation whose precondition depends on others");
+            self.doubt(t, at, "a precondition that depends on other threads");
         }
     }
 
