@@ -20,8 +20,14 @@ fn answers(folder: &Path, module: &str) -> Vec<Value> {
 }
 
 fn pipeline() -> String {
+    module("pipeline")
+}
+
+/// The module of that name.
+fn module(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    fs::read_to_string(root.join("tests/cli/tiles/pipeline.ptx")).expect("readable")
+    let path = root.join(format!("tests/cli/tiles/{name}.ptx"));
+    fs::read_to_string(path).expect("readable")
 }
 
 fn is_about(answer: &Value, property: &str) -> bool {
@@ -88,8 +94,88 @@ fn what_is_taken_out_of_a_pipeline_is_found() {
             ["wgmma.mma_async", ""],
         ),
     ];
-    for (part, instead, property, expected, places) in rows {
-        let module = pipeline();
+    all_are_found(&pipeline(), &rows);
+}
+
+#[test]
+fn products_in_tensor_memory_are_decided() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = answers(folder.path(), &module("tensor"));
+    assert_eq!(verdict(&all, "race"), "race-free");
+    assert_eq!(verdict(&all, "liveness"), "terminates");
+}
+
+#[test]
+fn what_is_taken_out_around_tensor_memory_is_found() {
+    let rows = [
+        (
+            "tcgen05.wait::ld.sync.aligned;",
+            "",
+            "race",
+            "racy",
+            ["tcgen05.ld", "tcgen05.dealloc"],
+        ),
+        (
+            "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r3+16400];",
+            "",
+            "liveness",
+            "hangs",
+            ["", ""],
+        ),
+        (
+            "[%r3+16400], %r21;",
+            "[%r3+16400], %r22;",
+            "race",
+            "racy",
+            ["cp.async.bulk", "tcgen05.mma"],
+        ),
+        (
+            "bar.sync 0;\n\tld.shared",
+            "ld.shared",
+            "race",
+            "racy",
+            ["tcgen05.alloc", "ld.shared"],
+        ),
+        (
+            "bar.sync 1;",
+            "",
+            "race",
+            "racy",
+            ["tcgen05.ld", "tcgen05.dealloc"],
+        ),
+        (
+            "[%r8], 32;",
+            "[%r8], 64;",
+            "undefined",
+            "undefined",
+            ["tcgen05.ld", ""],
+        ),
+        (
+            "shl.b32 %r7, %r6, 21;",
+            "shl.b32 %r7, %r6, 20;",
+            "undefined",
+            "undefined",
+            ["tcgen05.ld", ""],
+        ),
+        (
+            "tcgen05.ld",
+            "@%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 64;\n\ttcgen05.ld",
+            "undefined",
+            "undefined",
+            ["tcgen05.ld", ""],
+        ),
+    ];
+    all_are_found(&module("tensor"), &rows);
+}
+
+/// Parts of a module that are replaced, by which, the property and the verdict that say so, and two
+/// words of the answer.
+type Replaced<'t> = (&'t str, &'t str, &'t str, &'t str, [&'t str; 2]);
+
+fn all_are_found(whole: &str, rows: &[Replaced<'_>]) {
+    for row in rows {
+        let &(part, instead, property, expected, places) = row;
+        let module = whole;
         assert_eq!(module.matches(part).count(), 1, "{part}");
         let folder = tempfile::tempdir().expect("a folder");
         let all = answers(folder.path(), &module.replace(part, instead));

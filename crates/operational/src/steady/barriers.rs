@@ -30,6 +30,10 @@ pub(super) struct Phases {
     pub(super) present: Clock,
     /// What each complete phase handed over.
     pub(super) complete: Vec<Clock>,
+    /// What the threads knew that began the operations of the present phase, and of each complete
+    /// one. It comes before the end of the phase, but is not handed over.
+    pub(super) begun: Clock,
+    pub(super) all_begun: Vec<Clock>,
     /// The threads that arrived in the present phase.
     pub(super) arrived: Vec<usize>,
     /// By thread: the phase in which it arrived last.
@@ -46,6 +50,7 @@ impl Phases {
         let mut clock = std::mem::take(&mut self.present);
         clock.knows_phases(self.index, self.complete.len() as i64 + 1);
         self.complete.push(clock);
+        self.all_begun.push(std::mem::take(&mut self.begun));
         self.arrived.clear();
     }
 }

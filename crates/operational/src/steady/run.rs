@@ -288,8 +288,12 @@ impl<'p> SteadyRun<'p> {
         let mut passed = self.passed.iter();
         let missed = passed.find(|wait| {
             let object = self.barriers.numbered(wait.object);
-            let next = object.and_then(|object| object.complete.get(wait.over));
-            next.is_some_and(|next| next.of(wait.site.0) < wait.event)
+            let next = object.and_then(|object| {
+                let next = object.complete.get(wait.over)?;
+                Some((next, object.all_begun.get(wait.over)?))
+            });
+            let t = wait.site.0;
+            next.is_some_and(|(next, begun)| next.of(t).max(begun.of(t)) < wait.event)
         });
         missed.map(|wait| wait.site)
     }

@@ -590,6 +590,9 @@ impl<'a> Emit<'a, '_> {
                     let failed = self.sink.errors() > errors;
                     if failed {
                         self.forget(m);
+                        // Values are known in front of a micro-op. Without one, this would be the
+                        // one behind a label, where other ways come in.
+                        self.jump(Expr::Const(0), END);
                     }
                     if failed || self.asks || self.known.contains_key(&at) {
                         // A predicated instruction begins after the branch that skips it.

@@ -55,6 +55,7 @@ impl<'p> SteadyRun<'p> {
         };
         let object = self.barriers.object(completion.address);
         object.present.join(&known);
+        object.begun.join(&completion.known);
         if phase_of(old) != phase_of(new) {
             self.completed(t, at, completion.address)?;
         }
