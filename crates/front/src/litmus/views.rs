@@ -40,7 +40,7 @@ pub(super) fn divide(program: &mut Program, dynamic: &[LocId], structures: bool,
     viewed
         .iter()
         .for_each(|object| parts::in_bytes(program, *object));
-    let cells = parts::cut(program, &points, &viewed, sink);
+    let cells = parts::cut(program, &points, &viewed, None, sink);
     for ((thread, instr), count) in cells {
         program.threads[thread].code[instr].element.cells = count;
     }

@@ -24,7 +24,8 @@ use std::collections::BTreeSet;
 use super::Unmapped;
 use super::lower::{access, half, steps};
 use super::table::{Mapping, OpKind, SourceOrder};
-use crate::isa::ptx::{parts, reuse};
+use crate::isa::ptx::parts;
+use crate::isa::ptx::reuse::{self, Separation};
 use diag::{Sink, SourceFile, Span};
 use program::mbarrier as state;
 use program::points::{Points, access_of};
@@ -113,11 +114,11 @@ fn separate(program: &mut Program, reused: Vec<LocId>, unmapped: &mut Vec<Unmapp
     }
     let mut points = Points::compute(program);
     let mut untyped = vec![Some(Vec::new()); program.threads.len()];
-    while reuse::separate(program, &points, &reused, &mut untyped) {
+    while let Separation::Moved = reuse::separate(program, &points, &reused, &mut untyped) {
         points = Points::compute(program);
     }
     let mut sink = Sink::new(&SourceFile::new("", ""));
-    let cells = parts::cut(program, &points, &reused, &mut sink);
+    let cells = parts::cut(program, &points, &reused, None, &mut sink);
     for ((thread, instr), count) in cells {
         program.threads[thread].code[instr].element.cells = count;
     }

@@ -67,6 +67,7 @@ mod reading;
 mod regs;
 pub(crate) mod reuse;
 mod seats;
+mod shapes;
 mod sharing;
 mod table;
 mod tcgen05;

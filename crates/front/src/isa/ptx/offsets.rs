@@ -15,11 +15,12 @@
 //!   dead: states that differ in nothing else have the same continuations.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
 
-use super::followed::Followed;
 use super::ranges::Range;
+use super::shapes::{CodeShape, CodeShapes};
 use program::points::access_of;
 use program::{
     BinOp, Expr, GroupKey, GroupSeat, Init, Instr, InstrId, LocId, Op, Place, Program, RegId, Scope,
@@ -61,31 +62,31 @@ impl Offsets {
     /// Computes the offsets of accesses in some threads.
     pub(super) fn compute(program: &Program, threads: &BTreeSet<usize>) -> Offsets {
         let warps = Warps::of(program);
-        let first = Offsets::round(program, threads, &warps, &GivenOffsets::new());
+        let mut shapes = CodeShapes::new(program);
+        let shapes: Vec<_> = threads.iter().map(|t| (*t, shapes.of(*t))).collect();
+        let first = Offsets::round(program, &shapes, &warps, &GivenOffsets::new());
         if first.given.is_empty() {
             return first;
         }
-        Offsets::round(program, threads, &warps, &first.given)
+        Offsets::round(program, &shapes, &warps, &first.given)
     }
 
     /// Runs the threads. A lane takes the value that `given` has for it; without one, it takes any
     /// value.
     fn round(
         program: &Program,
-        threads: &BTreeSet<usize>,
+        threads: &[(usize, Rc<CodeShape>)],
         warps: &Warps,
         given: &GivenOffsets,
     ) -> Offsets {
         let mut offsets = Offsets::default();
         let mut fewer = 0;
-        for &t in threads {
-            let code = &program.threads[t].code;
-            let (followed, exchanged) = followed(code);
+        for (t, shape) in threads {
+            let t = *t;
             let mut run = OffsetRun {
                 program,
                 thread: t,
-                followed,
-                exchanged,
+                shape,
                 warps,
                 given,
                 steps: 0,
@@ -150,32 +151,6 @@ pub(super) fn places(
     all
 }
 
-/// The registers that addresses and branches of a thread depend on, and the exchanges among lanes
-/// through which they do.
-fn followed(code: &[Instr]) -> (Followed, HashSet<InstrId>) {
-    let mut sources = Vec::new();
-    for (addr, _) in code.iter().filter_map(|instr| access_of(&instr.op)) {
-        addr.registers(&mut |reg| sources.push(reg));
-    }
-    let mut exchanged = HashSet::new();
-    loop {
-        let followed = Followed::of(code, sources.iter().copied());
-        let before = exchanged.len();
-        exchanged.extend(code.iter().filter_map(|instr| match &instr.op {
-            Op::Take { dst, .. } => followed.number(*dst).map(|_| instr.id),
-            _ => None,
-        }));
-        if exchanged.len() == before {
-            return (followed, exchanged);
-        }
-        for instr in code.iter().filter(|instr| exchanged.contains(&instr.id)) {
-            if let Op::Give { value, .. } = &instr.op {
-                value.registers(&mut |reg| sources.push(reg));
-            }
-        }
-    }
-}
-
 /// The threads of each warp, by lane.
 struct Warps {
     keys: Vec<Option<GroupKey>>,
@@ -209,9 +184,7 @@ impl Warps {
 struct OffsetRun<'a> {
     program: &'a Program,
     thread: usize,
-    followed: Followed,
-    /// The run follows the values of these exchanges among lanes.
-    exchanged: HashSet<InstrId>,
+    shape: &'a CodeShape,
     warps: &'a Warps,
     /// What lanes give, as far as it is known.
     given: &'a GivenOffsets,
@@ -225,13 +198,9 @@ impl OffsetRun<'_> {
     fn all(&mut self, most: usize) -> Option<()> {
         let program = self.program;
         let thread = &program.threads[self.thread];
-        let mut labels = vec![false; thread.code.len() + 1];
-        for target in thread.code.iter().filter_map(|instr| instr.op.target()) {
-            labels[target] = true;
-        }
-        let mut start = vec![None; self.followed.count];
+        let mut start = vec![None; self.shape.followed.count];
         for (id, reg) in (0..).map(RegId).zip(&thread.regs) {
-            let Some(slot) = self.followed.number(id) else {
+            let Some(slot) = self.shape.followed.number(id) else {
                 continue;
             };
             start[slot] = match &reg.init {
@@ -243,36 +212,39 @@ impl OffsetRun<'_> {
                 }),
             };
         }
-        let live = self.followed.live(&thread.code);
         let mut open = vec![(0, start)];
         let mut seen: HashMap<usize, FxHashSet<Vec<KnownOffset>>> = HashMap::new();
         let mut wide: HashMap<usize, Vec<KnownOffset>> = HashMap::new();
         while let Some((mut at, mut regs)) = open.pop() {
-            while let Some(instr) = thread.code.get(at) {
+            loop {
+                at = self.shape.next[at];
+                let Some(instr) = thread.code.get(at) else {
+                    break;
+                };
                 self.steps = self.steps.checked_sub(1)?;
-                if labels[at] {
-                    for (number, reg) in regs.iter_mut().enumerate() {
-                        *reg = reg.filter(|_| live.has(at, number));
-                    }
+                if let Some(live) = &self.shape.labels[at] {
+                    let own = live.iter().map(|slot| regs[*slot]).collect();
                     let states = seen.entry(at).or_default();
                     if states.len() < most {
-                        if !states.insert(regs.clone()) {
+                        if !states.insert(own) {
                             break;
                         }
                     } else {
                         let joined = match wide.get(&at) {
                             Some(before) => before
                                 .iter()
-                                .zip(&regs)
+                                .zip(&own)
                                 .map(|(a, b)| widened(*a, *b))
                                 .collect(),
-                            None => regs.clone(),
+                            None => own,
                         };
                         if wide.get(&at) == Some(&joined) {
                             break;
                         }
-                        wide.insert(at, joined.clone());
-                        regs = joined;
+                        live.iter()
+                            .zip(&joined)
+                            .for_each(|(slot, joined)| regs[*slot] = *joined);
+                        wide.insert(at, joined);
                     }
                 }
                 self.note(at, instr, &regs);
@@ -288,7 +260,9 @@ impl OffsetRun<'_> {
                         }
                     }
                     op => {
-                        if let Some(slot) = op.defines().and_then(|dst| self.followed.number(dst)) {
+                        if let Some(slot) =
+                            op.defines().and_then(|dst| self.shape.followed.number(dst))
+                        {
                             regs[slot] = match op {
                                 Op::Assign { value: e, .. } => self.value(e, &regs),
                                 Op::Take { lane, .. } => self.taken(*lane, instr.id),
@@ -315,7 +289,7 @@ impl OffsetRun<'_> {
             among: Scope::Warp,
             ..
         } = &instr.op
-            && self.exchanged.contains(&instr.id)
+            && self.shape.exchanged.contains(&instr.id)
         {
             let value = self.value(value, regs);
             let given = self.offsets.given.entry((self.thread, instr.id));
@@ -349,7 +323,7 @@ impl OffsetRun<'_> {
         let of = |e: &Expr| self.value(e, regs);
         match e {
             Expr::Const(n) => number(Range::one(*n)),
-            Expr::Reg(r) => self.followed.number(*r).and_then(|slot| regs[slot]),
+            Expr::Reg(r) => self.shape.followed.number(*r).and_then(|slot| regs[slot]),
             Expr::Address(loc) => Some(OffsetValue {
                 base: Some(self.program.object(*loc)),
                 at: Range::one(0),

@@ -50,22 +50,28 @@ impl RegisterAccess {
     }
 }
 
+/// The objects that are divided: the arrays in `bytes`, and those with several fields.
+pub(super) fn divided(program: &Program, bytes: &[LocId]) -> Vec<LocId> {
+    (0..program.locations.len() as u16)
+        .map(LocId)
+        .filter(|object| bytes.contains(object) || has_several_cells(program, *object))
+        .collect()
+}
+
 /// Divides the arrays in `bytes`. Returns the number of cells for all accesses to objects with
-/// several fields.
+/// several fields. `found`: the accesses to divided objects, if they are known.
 pub(crate) fn cut(
     program: &mut Program,
     points: &Points,
     bytes: &[LocId],
+    found: Option<ObjectAccesses>,
     sink: &mut Sink,
 ) -> Cells {
-    let objects: Vec<LocId> = (0..program.locations.len() as u16)
-        .map(LocId)
-        .filter(|object| bytes.contains(object) || has_several_cells(program, *object))
-        .collect();
+    let objects = divided(program, bytes);
     if objects.is_empty() {
         return Cells::new();
     }
-    let found = ObjectAccesses::of(program, points, &objects);
+    let found = found.unwrap_or_else(|| ObjectAccesses::of(program, points, &objects));
     let all: BTreeMap<LocId, Vec<RegisterAccess>> = objects
         .iter()
         .map(|object| (*object, found.to(program, *object)))
@@ -115,7 +121,7 @@ fn has_several_cells(program: &Program, object: LocId) -> bool {
 }
 
 /// The accesses to objects, without their places.
-pub(super) struct ObjectAccesses {
+pub(crate) struct ObjectAccesses {
     all: BTreeMap<LocId, Vec<RegisterAccess>>,
     offsets: Offsets,
 }

@@ -23,7 +23,7 @@ use super::memory;
 use super::parts;
 use super::private;
 use super::regs::is_half;
-use super::reuse;
+use super::reuse::{self, Separation};
 use crate::isa::OpenObjects;
 use diag::{Sink, Span};
 use program::mbarrier;
@@ -48,13 +48,18 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &OpenObjects, s
     spaces(program, untyped, sink);
     let mut points = Points::compute(program);
     let mut untyped = untyped.to_vec();
-    while reuse::separate(program, &points, &open.bytes, &mut untyped) {
-        points = Points::compute(program);
-    }
+    let found = loop {
+        match reuse::separate(program, &points, &open.bytes, &mut untyped) {
+            Separation::Moved => points = Points::compute(program),
+            Separation::Kept(found) => break found,
+        }
+    };
     let untyped = &untyped[..];
-    infer(program, &points, untyped, &open.untyped, sink);
+    let gave_types = infer(program, &points, untyped, &open.untyped, sink);
     let errors = sink.errors();
-    let parts = parts::cut(program, &points, &open.bytes, sink);
+    // Offsets of initial addresses depend on types.
+    let found = found.filter(|_| !gave_types);
+    let parts = parts::cut(program, &points, &open.bytes, found, sink);
     if sink.errors() > errors {
         return;
     }
@@ -209,14 +214,15 @@ fn cells(program: &Program, points: &Points, t: usize, i: usize) -> Option<u8> {
     Some(ty.bits / program.element(object).bits).filter(|cells| *cells > 1)
 }
 
-/// Gives each object without a type the type of the first access through a register.
+/// Gives each object without a type the type of the first access through a register; returns
+/// whether there was one.
 fn infer(
     program: &mut Program,
     points: &Points,
     untyped: &[Untyped],
     open: &[LocId],
     sink: &mut Sink,
-) {
+) -> bool {
     let mut found: HashMap<LocId, Ty> = HashMap::new();
     for (t, (thread, untyped)) in program.threads.iter().zip(untyped).enumerate() {
         let Some(untyped) = untyped else { continue };
@@ -279,6 +285,7 @@ fn infer(
             }
         }
     }
+    !found.is_empty()
 }
 
 /// The check of one instruction against the result of the analysis.

@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::operands::plus;
-use super::parts::{ObjectAccesses, RegisterAccess};
+use super::parts::{self, ObjectAccesses, RegisterAccess};
 use super::pointers::Untyped;
 use diag::Span;
 use program::points::{Points, access_of};
@@ -57,14 +57,21 @@ enum BytePosition {
     Inside,
 }
 
-/// Separates the mbarrier objects of one array from its data, if accesses mix them; returns whether
-/// it found such an array.
+/// What became of a program in which accesses may mix mbarrier objects and data.
+pub(crate) enum Separation {
+    /// The objects of one array have places of their own now.
+    Moved,
+    /// Nothing had to be moved. The accesses to all divided objects, if they were computed.
+    Kept(Option<ObjectAccesses>),
+}
+
+/// Separates the mbarrier objects of one array from its data, if accesses mix them.
 pub(crate) fn separate(
     program: &mut Program,
     points: &Points,
     bytes: &[LocId],
     untyped: &mut [Untyped],
-) -> bool {
+) -> Separation {
     // To find the places of all accesses takes long.
     let of_object = bytes.iter().copied().filter(|object| {
         program.instrs().any(|(t, _, instr)| {
@@ -74,9 +81,9 @@ pub(crate) fn separate(
     });
     let of_object: Vec<LocId> = of_object.collect();
     if of_object.is_empty() {
-        return false;
+        return Separation::Kept(None);
     }
-    let accesses = ObjectAccesses::of(program, points, &of_object);
+    let accesses = ObjectAccesses::of(program, points, &parts::divided(program, bytes));
     let found = of_object.into_iter().find_map(|object| {
         Some((
             object,
@@ -84,7 +91,7 @@ pub(crate) fn separate(
         ))
     });
     let Some((object, changes)) = found else {
-        return false;
+        return Separation::Kept(Some(accesses));
     };
     extend(program, object);
     for (t, changes) in &changes {
@@ -94,7 +101,7 @@ pub(crate) fn separate(
             .flatten()
             .for_each(|at| *at = moved[*at]);
     }
-    true
+    Separation::Moved
 }
 
 /// The offset of the moved words.
