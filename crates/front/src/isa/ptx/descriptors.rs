@@ -31,6 +31,7 @@ pub(super) const ALIGNED: i64 = 1024;
 /// The bits of a descriptor that hold an address.
 const START: i64 = 0x3fff;
 const WORD: i64 = 0xffff_ffff;
+const HALF: i64 = 0xffff;
 /// The bits that an address of shared memory may have, and a few more.
 const WINDOW: i64 = 1 << 20;
 
@@ -45,9 +46,9 @@ pub(super) fn keeps_address(mask: i64) -> bool {
 enum Encoded {
     /// The shifted address of an object plus a constant.
     At(LocId, i64),
-    /// A number with unknown lower 32 bits, which hold the shifted address of some byte of an
-    /// object, and with these upper ones.
-    In(LocId, i64),
+    /// A number with unknown lower 16 bits, which hold the shifted address of some byte of an
+    /// object, with these upper 32 ones, and these between them, if they are known.
+    In(LocId, i64, Option<i64>),
     /// The address of some byte of an object.
     Inside(LocId),
 }
@@ -68,7 +69,12 @@ impl Encoded {
         };
         match op {
             BinOp::Add => Some(Encoded::At(loc, *constant)),
-            BinOp::Or => Some(Encoded::In(loc, (*constant >> 32) & WORD)),
+            BinOp::Or => {
+                let middle = (constant >> 16) & HALF;
+                let is_known = constant & 1 == 1;
+                let high = (constant >> 32) & WORD;
+                Some(Encoded::In(loc, high, is_known.then_some(middle)))
+            }
             BinOp::Min => Some(Encoded::Inside(loc)),
             _ => None,
         }
@@ -77,7 +83,10 @@ impl Encoded {
     fn expr(self) -> Expr {
         let (op, loc, constant) = match self {
             Encoded::At(loc, bits) => (BinOp::Add, loc, bits),
-            Encoded::In(loc, high) => (BinOp::Or, loc, high << 32),
+            Encoded::In(loc, high, middle) => {
+                let lower = middle.map_or(0, |middle| middle << 16 | 1);
+                (BinOp::Or, loc, high << 32 | lower)
+            }
             // No code has this form.
             Encoded::Inside(loc) => (BinOp::Min, loc, 0),
         };
@@ -89,8 +98,17 @@ impl Encoded {
     fn upper(self) -> (LocId, i64) {
         match self {
             Encoded::At(loc, bits) => (loc, (bits >> 32) & WORD),
-            Encoded::In(loc, high) => (loc, high),
+            Encoded::In(loc, high, _) => (loc, high),
             Encoded::Inside(loc) => (loc, 0),
+        }
+    }
+
+    /// The bits 16 to 31, if they are known.
+    fn middle(self) -> Option<i64> {
+        match self {
+            Encoded::At(_, bits) => Some((bits >> 16) & HALF),
+            Encoded::In(_, _, middle) => middle,
+            Encoded::Inside(_) => None,
         }
     }
 
@@ -98,7 +116,7 @@ impl Encoded {
     fn lower(self) -> Encoded {
         match self {
             Encoded::At(loc, bits) => Encoded::At(loc, bits & WORD),
-            Encoded::In(loc, _) => Encoded::In(loc, 0),
+            Encoded::In(loc, _, middle) => Encoded::In(loc, 0, middle),
             Encoded::Inside(_) => self,
         }
     }
@@ -112,35 +130,47 @@ impl Encoded {
             (whole, BinOp::Shr | BinOp::Shl) if by == 0 => whole,
             (Encoded::Inside(_), BinOp::Add) => self,
             (Encoded::Inside(_), BinOp::And) if keeps_address(by) => self,
-            (Encoded::Inside(loc), BinOp::Shr) if by == 4 => Encoded::In(loc, 0),
+            (Encoded::Inside(loc), BinOp::Shr) if by == 4 => Encoded::In(loc, 0, None),
             (Encoded::At(_, bits), BinOp::Shr) if (16..64).contains(&by) => {
                 return Some(Expr::Const((bits as u64 >> by) as i64));
             }
-            (Encoded::In(_, high), BinOp::Shr) if (32..64).contains(&by) => {
+            (Encoded::In(_, high, _), BinOp::Shr) if (32..64).contains(&by) => {
                 return Some(Expr::Const(high >> (by - 32)));
             }
             (Encoded::At(_, bits), BinOp::And) if by & 0xffff == 0 => {
                 return Some(Expr::Const(bits & by));
             }
-            (Encoded::In(_, high), BinOp::And) if by & WORD == 0 => {
+            (Encoded::In(_, high, _), BinOp::And) if by & WORD == 0 => {
                 return Some(Expr::Const(high << 32 & by));
             }
             (Encoded::At(loc, bits), BinOp::And) if by & START == START => {
                 Encoded::At(loc, bits & by)
             }
-            (Encoded::In(loc, high), BinOp::And) if by & START == START => {
-                Encoded::In(loc, high & upper)
+            (Encoded::In(loc, high, middle), BinOp::And) if by & START == START => {
+                let kept = (by >> 16) & HALF;
+                let middle = match kept {
+                    0 => Some(0),
+                    kept => middle.map(|middle| middle & kept),
+                };
+                Encoded::In(loc, high & upper, middle)
             }
             (Encoded::At(loc, bits), BinOp::Add) => Encoded::At(loc, word(bits.wrapping_add(by))),
             (Encoded::At(loc, bits), BinOp::Or | BinOp::Xor) if by & (START | bits) == 0 => {
                 Encoded::At(loc, bits | by)
             }
-            (Encoded::In(loc, high), BinOp::Or) => Encoded::In(loc, high | upper),
-            // The fields leave two bits between them, so a sum carries nothing into the upper word,
+            (Encoded::In(loc, high, middle), BinOp::Or) => {
+                let middle = middle.map(|middle| middle | (by >> 16) & HALF);
+                Encoded::In(loc, high | upper, middle)
+            }
+            // The fields leave two bits between them, so a sum carries nothing into the next one,
             // and a negative summand changes the offset alone.
-            (Encoded::In(loc, high), BinOp::Add) => {
+            (Encoded::In(loc, high, middle), BinOp::Add) => {
                 let summand = if upper == WORD { 0 } else { upper };
-                Encoded::In(loc, (high + summand) & WORD)
+                let middle = middle.and_then(|middle| match (by >> 16) & HALF {
+                    HALF => Some(middle),
+                    by => Some(middle + by).filter(|sum| *sum <= HALF),
+                });
+                Encoded::In(loc, (high + summand) & WORD, middle)
             }
             _ => return None,
         };
@@ -190,7 +220,7 @@ pub(super) fn computed(
         (Some(Expr::Const(by)), BinOp::Sub) => encoded.with(BinOp::Add, ty, by.wrapping_neg()),
         (Some(Expr::Const(by)), _) => encoded.with(op, ty, *by),
         (None, BinOp::Add) if matches!(encoded, Encoded::Inside(_)) => Some(encoded.expr()),
-        (None, BinOp::Add) if ty.bits == 32 => Some(Encoded::In(encoded.upper().0, 0).expr()),
+        (None, BinOp::Add) if ty.bits == 32 => Some(Encoded::In(encoded.upper().0, 0, None).expr()),
         _ => None,
     })
 }
@@ -210,8 +240,10 @@ pub(super) fn joined(a: &Expr, b: &Expr, narrow: &dyn Fn(LocId) -> bool) -> Opti
     if let [Some(a), Some(b)] = [a, b].map(inside) {
         return (a == b && narrow(a)).then(|| Encoded::Inside(a).expr());
     }
-    let (a, b) = (Encoded::of(a)?.upper(), Encoded::of(b)?.upper());
-    (a == b).then(|| Encoded::In(a.0, a.1).expr())
+    let (a, b) = (Encoded::of(a)?, Encoded::of(b)?);
+    let middle = a.middle().filter(|middle| b.middle() == Some(*middle));
+    let (a, b) = (a.upper(), b.upper());
+    (a == b).then(|| Encoded::In(a.0, a.1, middle).expr())
 }
 
 /// The object that a value is an address in.
@@ -299,6 +331,8 @@ impl MatrixLayout {
         let (width, plain) = (self.width, self.width == 1);
         let leading = match (major, plain) {
             (Major::K, false) => CHUNK,
+            // All columns lie within the first repetition.
+            (Major::Outer, false) if outer / 8 <= width => 0,
             _ => self.leading?,
         };
         let mut all: Vec<i64> = match major {
@@ -384,10 +418,11 @@ impl SharedMatrix {
             });
             return None;
         }
-        let (start, leading) = match encoded {
-            Encoded::At(_, bits) => (Some((bits & START) * CHUNK), Some(bits >> 16 & START)),
-            Encoded::In(..) | Encoded::Inside(_) => (None, None),
+        let start = match encoded {
+            Encoded::At(_, bits) => Some((bits & START) * CHUNK),
+            Encoded::In(..) | Encoded::Inside(_) => None,
         };
+        let leading = encoded.middle().map(|middle| middle & START);
         let register = match register {
             Some(Expr::Reg(register)) => Some(*register),
             _ => None,
@@ -570,7 +605,7 @@ mod tests {
             computed(*op, Ty::U32, Some(&value), Some(by), &|_| true)?
         });
         let found = found.and_then(|value| Encoded::of(&value));
-        assert_eq!(found, Some(Encoded::In(X, 0)));
+        assert_eq!(found, Some(Encoded::In(X, 0, None)));
         assert_eq!(operand(sum.clone(), &Expr::Const(0)), None);
         assert_eq!(joined(&start, &behind(X, 1024), &|_| true), Some(sum));
     }
@@ -603,11 +638,43 @@ mod tests {
         let at = Encoded::At(X, 5).expr();
         let sum = computed(BinOp::Add, Ty::U32, Some(&at), None, &|_| true).flatten();
         let sum = sum.expect("known in part");
-        assert_eq!(Encoded::of(&sum), Some(Encoded::In(X, 0)));
+        assert_eq!(Encoded::of(&sum), Some(Encoded::In(X, 0, None)));
         let high = Expr::Const(0x4000_0040_0000_0000);
         let whole = computed(BinOp::Or, Ty::U64, Some(&high), Some(&sum), &|_| true).flatten();
         let whole = whole.and_then(|value| Encoded::of(&value));
-        assert_eq!(whole, Some(Encoded::In(X, 0x4000_0040)));
+        assert_eq!(whole, Some(Encoded::In(X, 0x4000_0040, None)));
+    }
+
+    #[test]
+    fn a_mask_tells_the_leading_dimension_of_an_unknown_stage() {
+        let stage = Encoded::In(X, 0, None);
+        let masked = |mask| {
+            let found = stage.with(BinOp::And, Ty::U32, mask);
+            found.and_then(|value| Encoded::of(&value))
+        };
+        assert_eq!(masked(0x7fff), Some(Encoded::In(X, 0, Some(0))));
+        assert_eq!(masked(0x1_ffff), Some(Encoded::In(X, 0, None)));
+        let fields = 0x4000_0040_0002_0000;
+        let own = Encoded::In(X, 0, Some(0)).with(BinOp::Or, Ty::U64, fields);
+        let own = own.and_then(|value| Encoded::of(&value));
+        assert_eq!(own, Some(Encoded::In(X, 0x4000_0040, Some(2))));
+        let next = own.and_then(|own| own.with(BinOp::Add, Ty::U64, -2));
+        assert_eq!(next, own.map(Encoded::expr));
+        let other = Encoded::In(X, 0x4000_0040, Some(3)).expr();
+        let both = own.and_then(|own| joined(&own.expr(), &other, &|_| true));
+        assert_eq!(
+            both.and_then(|value| Encoded::of(&value)),
+            Some(Encoded::In(X, 0x4000_0040, None))
+        );
+    }
+
+    #[test]
+    fn one_repetition_needs_no_leading_dimension() {
+        let layout = |leading| MatrixLayout::of(0x4000_0040, leading);
+        let one = layout(None).chunks(64, Major::Outer);
+        assert_eq!(one, layout(Some(7)).chunks(64, Major::Outer));
+        assert_eq!(one.map(|all| all.len()), Some(128));
+        assert_eq!(layout(None).chunks(128, Major::Outer), None);
     }
 
     #[test]
