@@ -34,9 +34,11 @@ pub(super) fn answer(unit: &Unit<'_>, ask: &Ask, settings: &Settings) -> Option<
         SteadyAnswer::Misused(_, races)
         | SteadyAnswer::RacyUntil(races, _)
         | SteadyAnswer::HangsOnce { races, .. }
-            if matches!(ask, Ask::Race) && !races.is_empty() =>
+            if matches!(ask, Ask::Race) && !races.pairs.is_empty() =>
         {
-            raced(races, false)
+            let mut answer = raced(races.pairs, false);
+            answer.remarks.extend(races.early);
+            answer
         }
         SteadyAnswer::RacyUntil(_, why) | SteadyAnswer::HangsOnce { why, .. } => {
             undecided(format!("executions may differ: {why}"))

@@ -191,3 +191,57 @@ fn all_are_found(whole: &str, rows: &[Replaced<'_>]) {
         }
     }
 }
+
+/// The pipeline with both tiles copied, and a shift of the number of bytes that a phase expects.
+fn copied(shift: &str) -> String {
+    let mut module = pipeline();
+    let copy = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes";
+    let first = format!("{copy} [%r11], [%rd1, {{%r14, %r15}}], [%r5];");
+    let second = format!("{copy} [%r16], [%rd1, {{%r14, %r15}}], [%r5];");
+    let both = format!("add.s32 %r16, %r11, 8192;\n\t{first}\n\t{second}");
+    let expected = format!("mov.u32 %r17, 16384;\n\t{shift}");
+    let changes = [
+        ("%r23, 9216", "%r23, 16384"),
+        ("18432", "32768"),
+        ("18440", "32776"),
+        ("18448", "32784"),
+        ("18456", "32792"),
+        ("mov.u32 %r17, 8192;", &expected),
+        ("st.shared.u32 [%r42+8192], %r2;", ""),
+        (&first, &both),
+    ];
+    for (part, instead) in changes {
+        assert!(module.contains(part), "{part}");
+        module = module.replace(part, instead);
+    }
+    module
+}
+
+#[test]
+fn bytes_that_a_phase_does_not_expect_are_found() {
+    let rows = [
+        ("", "race", "race-free", [""; 2]),
+        (
+            "shr.b32 %r17, %r17, 1;",
+            "race",
+            "racy",
+            ["wgmma", "expects fewer bytes than come"],
+        ),
+        (
+            "shl.b32 %r17, %r17, 1;",
+            "liveness",
+            "hangs",
+            ["tx 16384", "other bytes come than are expected"],
+        ),
+    ];
+    for (shift, property, expected, words) in rows {
+        let folder = tempfile::tempdir().expect("a folder");
+        let all = answers(folder.path(), &copied(shift));
+        assert_eq!(verdict(&all, property), expected, "{shift}: {all:?}");
+        // Remarks are for people.
+        let said = fencepost(folder.path(), &["check", "k.ptx"]);
+        for word in words {
+            assert!(said.out.contains(word), "{shift}: {word}: {}", said.out);
+        }
+    }
+}

@@ -19,7 +19,7 @@ mod trial;
 
 pub use expected::{ExpectationResult, carry_out, judge};
 pub use races::{HangSearch, RunSearch, look, look_for_hang, look_once};
-pub use steady::{SteadyAnswer, race_fault, steady};
+pub use steady::{SteadyAnswer, SteadyRaces, race_fault, steady};
 
 use cat::model::ir::Model;
 use engine::facts::Facts;

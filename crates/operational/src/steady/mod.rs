@@ -73,22 +73,31 @@ pub enum SteadyAnswer {
         /// Whether the program elects lanes.
         elects: bool,
     },
-    /// An operation breaks its precondition; the races before it.
-    Misused(Box<Fault>, Vec<RacingPair>),
+    /// An operation breaks its precondition.
+    Misused(Box<Fault>, SteadyRaces),
     /// These threads wait forever in the run, which has these races. Other executions may go
     /// another way; the reason.
     HangsOnce {
-        /// The races, by two lines each.
-        races: Vec<RacingPair>,
+        /// The races of the run.
+        races: SteadyRaces,
         /// The waits that never end, in words.
         waits: Vec<String>,
         /// Why other executions may differ.
         why: String,
     },
     /// The run has these races, and says nothing of what comes behind them; the reason.
-    RacyUntil(Vec<RacingPair>, String),
+    RacyUntil(SteadyRaces, String),
     /// The run says nothing of other executions; the reason.
     Open(String),
+}
+
+/// The races of a run that says nothing of what comes behind them.
+#[derive(Clone, Debug)]
+pub struct SteadyRaces {
+    /// The races, by two lines each.
+    pub pairs: Vec<RacingPair>,
+    /// A phase that ends too early, in words.
+    pub early: Option<String>,
 }
 
 /// Runs a program, if a model and its settings are those that the order of a run has.
@@ -137,12 +146,14 @@ fn one_run(
     let end = run.finish(late);
     let races = run.shadow.races.iter();
     let races: Vec<RacingPair> = races.map(|race| pair(test, &run, race)).collect();
+    let early = run.early();
+    let until = |pairs| SteadyRaces { pairs, early };
     let waits = match end {
         Ok(waits) => waits,
         Err(EarlyEnd::Unsteady(why)) if races.is_empty() => return SteadyAnswer::Open(why),
-        Err(EarlyEnd::Unsteady(why)) => return SteadyAnswer::RacyUntil(races, why),
+        Err(EarlyEnd::Unsteady(why)) => return SteadyAnswer::RacyUntil(until(races), why),
         Err(EarlyEnd::Misuse(t, at)) => {
-            return SteadyAnswer::Misused(Box::new(misuse(test, t, at)), races);
+            return SteadyAnswer::Misused(Box::new(misuse(test, t, at)), until(races));
         }
     };
     let missable = run.missable().map(|(t, at)| {
@@ -156,15 +167,22 @@ fn one_run(
     let waits = waits.iter().map(|(t, at)| {
         let thread = &test.program.threads[*t];
         let instr = &thread.code[*at];
-        format!(
+        let wait = format!(
             "{} waits at line {} (`{}`)",
             thread.name, instr.line, instr.text
-        )
+        );
+        match run.state_of_wait(*t, *at) {
+            Some(state) => format!("{wait}, and {state}"),
+            None => wait,
+        }
     });
     let waits = waits.collect::<Vec<_>>();
     match run.unclear() {
-        Some(why) if !waits.is_empty() => return SteadyAnswer::HangsOnce { races, waits, why },
-        Some(why) if !races.is_empty() => return SteadyAnswer::RacyUntil(races, why),
+        Some(why) if !waits.is_empty() => {
+            let races = until(races);
+            return SteadyAnswer::HangsOnce { races, waits, why };
+        }
+        Some(why) if !races.is_empty() => return SteadyAnswer::RacyUntil(until(races), why),
         Some(why) => return SteadyAnswer::Open(why),
         None => {}
     }

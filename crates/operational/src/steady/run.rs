@@ -20,6 +20,7 @@ use super::clock::{Clock, Performer};
 use super::places::RunMemory;
 use super::shadow::{AccessKind, RunRace, Shadow, Touch};
 use super::tensor_memory::TensorMemory;
+use program::mbarrier::MbarrierState;
 use program::{Access, BinOp, Expr, Init, Instr, Op, Program, RegId, Scope, Space, Tag, ThreadId};
 
 /// The most micro-ops of a thread.
@@ -132,8 +133,8 @@ pub(super) struct SteadyRun<'p> {
     pub(super) events: usize,
     /// A look in vain behind which its thread went on.
     strayed: Option<(usize, usize)>,
-    /// A wait in vain that another execution may not have.
-    unclear: Option<(usize, usize)>,
+    /// Where another execution may go another way than this one.
+    parting: Option<Parting>,
     /// The waits at objects that passed.
     passed: Vec<PassedWait>,
     tensors: TensorMemory,
@@ -141,6 +142,18 @@ pub(super) struct SteadyRun<'p> {
     turns: Vec<Vec<(Scope, usize)>>,
     /// What may break a rule of the model in some execution, and why.
     doubt: Option<(usize, usize, &'static str)>,
+}
+
+/// A place from which executions may go several ways, of which the run goes one.
+#[derive(Clone, Copy, Debug)]
+enum Parting {
+    /// A wait in vain, which may pass or never end in another execution.
+    Wait(usize, usize),
+    /// An operation that ends a phase, and a copy that has yet to signal the object.
+    Phase {
+        ended: (usize, usize),
+        outstanding: (usize, usize),
+    },
 }
 
 /// A wait at an mbarrier object that passed.
@@ -239,7 +252,7 @@ impl<'p> SteadyRun<'p> {
             mates,
             events: 0,
             strayed: None,
-            unclear: None,
+            parting: None,
             passed: Vec::new(),
             tensors: Default::default(),
             turns: vec![Vec::new(); n],
@@ -300,12 +313,51 @@ impl<'p> SteadyRun<'p> {
 
     /// Why other executions may go another way than this run, which has ended.
     pub(super) fn unclear(&self) -> Option<String> {
-        let (t, at) = self.unclear?;
-        let instr = self.instr(t, at);
-        let (text, line) = (&instr.text, instr.line.number);
+        let told = |(t, at): (usize, usize)| {
+            let instr = self.instr(t, at);
+            format!("`{}` (line {})", instr.text, instr.line.number)
+        };
+        Some(match self.parting? {
+            Parting::Wait(t, at) => {
+                format!("{}, a wait that may end before, or never", told((t, at)))
+            }
+            Parting::Phase { ended, outstanding } => format!(
+                "{} ends a phase before {} signals",
+                told(ended),
+                told(outstanding)
+            ),
+        })
+    }
+
+    /// A phase that ends too early, in words.
+    pub(super) fn early(&self) -> Option<String> {
+        let Some(Parting::Phase { ended, outstanding }) = self.parting else {
+            return None;
+        };
+        let [ended, outstanding] =
+            [ended, outstanding].map(|(t, at)| self.instr(t, at).line.number);
         Some(format!(
-            "`{text}` (line {line}), a wait that may end before, or never"
+            "a phase ends with line {ended}, while the copy of line {outstanding} is under way: \
+             its mbarrier object expects fewer bytes than come"
         ))
+    }
+
+    /// The state of the mbarrier object at which a thread waits, in words.
+    pub(super) fn state_of_wait(&self, t: usize, at: usize) -> Option<String> {
+        let Op::Rmw { addr, write, .. } = &self.instr(t, at).op else {
+            return None;
+        };
+        let address = self
+            .eval(t, addr)
+            .filter(|_| write.tags.has(Tag::Mbarrier))?;
+        let state = MbarrierState::of(self.memory.load(address, write.ty.bytes())?);
+        let lost = state.pending == 0 && state.bytes != 0;
+        let why = if lost {
+            ": other bytes come than are expected"
+        } else {
+            ""
+        };
+        Some(format!("its object is in {}{why}", state.text()))
     }
 
     fn instr(&self, t: usize, at: usize) -> &'p Instr {

@@ -6,7 +6,7 @@
 
 use super::super::clock::Clock;
 use super::super::shadow::{AccessKind, Touch};
-use super::{Completion, EarlyEnd, Ended, PassedWait, SteadyRun, Turn, unsteady};
+use super::{Completion, EarlyEnd, Ended, Parting, PassedWait, SteadyRun, Turn, unsteady};
 use program::mbarrier::{PHASE, PHASES, awaited, count_of, phase_of};
 use program::{Access, BinOp, Expr, Op, Program, RegId, Tag, Update};
 
@@ -57,18 +57,22 @@ impl<'p> SteadyRun<'p> {
         object.present.join(&known);
         object.begun.join(&completion.known);
         if phase_of(old) != phase_of(new) {
-            self.completed(t, at, completion.address)?;
+            self.completed(t, at, completion.address);
         }
         Ok(())
     }
 
     /// Completes the phase of an object.
-    fn completed(&mut self, t: usize, at: usize, address: i64) -> Ended<()> {
-        if self.pending.iter().any(|other| other.address == address) {
-            return unsteady(self.instr(t, at), "which other operations may come before");
+    fn completed(&mut self, t: usize, at: usize, address: i64) {
+        let mut pending = self.pending.iter();
+        if let Some(other) = pending.find(|other| other.address == address) {
+            // Another operation may come before. This run is one of the executions.
+            self.parting.get_or_insert(Parting::Phase {
+                ended: (t, at),
+                outstanding: other.site,
+            });
         }
         self.barriers.object(address).advance();
-        Ok(())
     }
 
     /// Applies an operation to the word of an mbarrier object. Returns the old word and the new
@@ -181,7 +185,8 @@ impl<'p> SteadyRun<'p> {
         let knows = |wait: &PassedWait| self.clocks[t].of(wait.site.0) >= wait.event;
         let mut passed = self.passed.iter().filter(|wait| wait.object == gone);
         if let Some(late) = passed.find(|wait| !knows(wait)) {
-            self.unclear.get_or_insert(late.site);
+            let (t, at) = late.site;
+            self.parting.get_or_insert(Parting::Wait(t, at));
         }
     }
 
@@ -206,11 +211,14 @@ impl<'p> SteadyRun<'p> {
                 false => unsteady(instr, "possibly in an earlier phase"),
             };
         }
-        if tags.has_any(&[Tag::MbarrierArrive, Tag::Object]) && !tags.has(Tag::Relaxed) {
+        // The end of an object is its last phase: a wait that may come behind it has no object.
+        let ends = count_of(new) == 0;
+        let hands_over = tags.has_any(&[Tag::MbarrierArrive, Tag::Object]);
+        if ends || hands_over && !tags.has(Tag::Relaxed) {
             object.present.join(known);
         }
         if phase_of(old) != phase_of(new) {
-            self.completed(t, at, address)?;
+            self.completed(t, at, address);
         }
         Ok(Turn::On)
     }
@@ -251,7 +259,7 @@ impl<'p> SteadyRun<'p> {
                 return unsteady(instr, "on memory without an object");
             }
             if self.might_have_passed(t, test, word, complete - known) {
-                self.unclear.get_or_insert((t, at));
+                self.parting.get_or_insert(Parting::Wait(t, at));
             }
             if self.threads[t].in_vain != Some(at) {
                 self.looks(t, at, test.access)?;
