@@ -108,6 +108,26 @@ impl Ring {
         self.line(&format!("bra {name};"));
     }
 
+    /// Code that makes the objects. Only if their counts come from the block is a ring right in
+    /// every launch.
+    fn objects(&mut self) {
+        self.line("mov.u32 %r20, %ntid.x;");
+        let count = self.mostly(&[
+            "sub.u32 %r20, %r20, 1;",
+            "mov.u32 %r9, 0;",
+            "mov.u32 %r20, 1;",
+        ]);
+        self.line(&count);
+        self.line("@%p1 bra READY;");
+        for at in (0..self.stages).map(|stage| 8 * stage) {
+            self.line(&format!("mbarrier.init.shared.b64 [%r10+{at}], 1;"));
+            self.line(&format!("mbarrier.init.shared.b64 [%r11+{at}], %r20;"));
+        }
+        let _ = writeln!(self.code, "READY:");
+        let met = self.mostly(&["bar.sync 0;", "mov.u32 %r9, 0;"]);
+        self.line(&met);
+    }
+
     /// The ring as a file, for some rounds.
     fn file(mut self) -> String {
         self.line(".reg .pred %p<9>;\n\t.reg .b32 %r<40>;");
@@ -119,7 +139,12 @@ impl Ring {
             self.line(line);
         }
         self.line("mov.u32 %r10, full;\n\tmov.u32 %r11, empty;");
-        self.line("setp.ne.u32 %p1, %r1, 0;\n\t@%p1 bra DRAIN;");
+        self.line("setp.ne.u32 %p1, %r1, 0;");
+        let by_code = self.random.below(2) == 0;
+        if by_code {
+            self.objects();
+        }
+        self.line("@%p1 bra DRAIN;");
         self.role("FILL", ["%r11", "%r10"], "st.shared.u32 [%r13], %r2;");
         let access = self.mostly(&["ld.shared.u32 %r14, [%r13];", "st.shared.u32 [%r13], 7;"]);
         self.role("DRAIN", ["%r10", "%r11"], &access);
@@ -130,14 +155,19 @@ impl Ring {
             _ => consumers,
         };
         let rounds = 1 + self.random.below(5);
-        let counts = |n: u64| vec![n.to_string(); self.stages as usize].join(", ");
+        let object = |name: &str, n: u64| {
+            let counts = vec![n.to_string(); self.stages as usize].join(", ");
+            let made = match by_code {
+                true => format!("size = {}", self.stages),
+                false => format!("init = [{counts}]"),
+            };
+            format!("{name} = {{ type = \"mbarrier\", {made}, space = \"shared\" }}")
+        };
         let memory = format!(
-            "s = {{ type = \"u32\", size = {}, space = \"shared\" }}\n\
-             full = {{ type = \"mbarrier\", init = [{}], space = \"shared\" }}\n\
-             empty = {{ type = \"mbarrier\", init = [{}], space = \"shared\" }}",
+            "s = {{ type = \"u32\", size = {}, space = \"shared\" }}\n{}\n{}",
             self.stages,
-            counts(1),
-            counts(count)
+            object("full", 1),
+            object("empty", count)
         );
         let launch = format!(
             "grid = 1\nblock = {}\nregs = {{ n = {rounds} }}",
