@@ -106,23 +106,25 @@ pub(super) fn faultless(run: &SteadyAnswer, ask: &Ask, is_test: bool) -> Option<
         races,
         waits,
         missable: None,
-        doubt,
+        doubt: None,
         events,
         elects: false,
     } = run
     else {
         return None;
     };
+    if !races.is_empty() || !waits.is_empty() {
+        return None;
+    }
     let verdict = match ask {
-        _ if !races.is_empty() || !waits.is_empty() => return None,
         Ask::Race => Verdict::RaceFree,
-        // An answer about a test says whether the test is defined.
-        Ask::Liveness(ProgressModel::Fair) if doubt.is_none() => Verdict::Terminates,
-        Ask::Undefined | Ask::Misuse if doubt.is_none() => Verdict::Defined,
+        Ask::Liveness(ProgressModel::Fair) => Verdict::Terminates,
+        Ask::Undefined | Ask::Misuse => Verdict::Defined,
         _ => return None,
     };
     let mut answer = Answer::new(verdict, STEADY);
     answer.events = Some(*events);
+    // An answer about a test says whether the test is defined.
     if matches!(ask, Ask::Liveness(_)) {
         answer.definedness = is_test.then_some(Definedness::Defined);
     }

@@ -425,3 +425,55 @@ fn compiled_kernels_are_as_the_book_says() {
     }
     assert!(equal > late, "{equal} as in the book, {late} undecided");
 }
+
+/// Two warps that fill and read a buffer in turn.
+const TWO_BARRIERS: &str = "// fencepost: two<<<1, 64>>>(out[32])
+#include <cuda/barrier>
+using barrier = cuda::barrier<cuda::thread_scope_block>;
+__global__ void two(int *out) {
+  __shared__ barrier full, empty;
+  __shared__ int buffer[32];
+  if (threadIdx.x == 0) { init(&full, 64); init(&empty, 64); }
+  __syncthreads();
+  unsigned lane = threadIdx.x % 32;
+  if (threadIdx.x < 32) {
+    for (int i = 0; i < 2; ++i) {
+      empty.arrive_and_wait();
+      buffer[lane] = i + lane;
+      (void)full.arrive();
+    }
+  } else {
+    (void)empty.arrive();
+    int s = 0;
+    for (int i = 0; i < 2; ++i) {
+      full.arrive_and_wait();
+      s += buffer[31 - lane];
+      if (i == 0) (void)empty.arrive();
+    }
+    out[lane] = s;
+  }
+}
+";
+
+#[test]
+fn warps_with_barriers_have_no_misuse_and_no_hang() {
+    let words = |text: &str| {
+        let asked = "--property undefined --property liveness:fair --format jsonl --timeout 4s";
+        let said = check("two.cu", text, &asked.split(' ').collect::<Vec<_>>());
+        let lines = said.out.lines().map(|line| {
+            let line: Value = serde_json::from_str(line).expect("an object");
+            line["verdict"].as_str().expect("a verdict").to_owned()
+        });
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(words(TWO_BARRIERS), ["defined", "terminates"]);
+    // The last phase never ends.
+    let hangs = TWO_BARRIERS.replace("if (i == 0) (void)empty", "if (i == 1) (void)empty");
+    assert_ne!(words(&hangs), ["defined", "terminates"]);
+    // The wait may look when the next phase is over, too.
+    let late = TWO_BARRIERS.replace(
+        "full.arrive_and_wait();",
+        "auto t = full.arrive(); (void)full.arrive(); full.wait(cuda::std::move(t));",
+    );
+    assert_ne!(words(&late)[0], "defined");
+}

@@ -22,6 +22,7 @@ use super::shadow::{AccessKind, RunRace, Shadow, Touch};
 use super::tensor_memory::TensorMemory;
 use program::mbarrier::MbarrierState;
 use program::{Access, BinOp, Expr, Init, Instr, Op, Program, RegId, Scope, Space, Tag, ThreadId};
+use rules::ObjectPhase;
 
 /// The most micro-ops of a thread.
 const MOST_STEPS: usize = 1 << 20;
@@ -140,6 +141,8 @@ pub(super) struct SteadyRun<'p> {
     tensors: TensorMemory,
     /// By thread: its barriers and meetings, in order.
     turns: Vec<Vec<(Scope, usize)>>,
+    /// Operations that expect bytes, without a later arrival of their thread in the phase.
+    expected: Vec<(ObjectPhase, usize)>,
     /// What may break a rule of the model in some execution, and why.
     doubt: Option<(usize, usize, &'static str)>,
 }
@@ -256,6 +259,7 @@ impl<'p> SteadyRun<'p> {
             passed: Vec::new(),
             tensors: Default::default(),
             turns: vec![Vec::new(); n],
+            expected: Vec::new(),
             doubt: None,
         })
     }

@@ -6,6 +6,7 @@
 
 use super::super::clock::Clock;
 use super::super::shadow::{AccessKind, Touch};
+use super::rules::ObjectPhase;
 use super::{Completion, EarlyEnd, Ended, Parting, PassedWait, SteadyRun, Turn, unsteady};
 use program::mbarrier::{PHASE, PHASES, awaited, count_of, phase_of};
 use program::{Access, BinOp, Expr, Op, Program, RegId, Tag, Update};
@@ -200,7 +201,6 @@ impl<'p> SteadyRun<'p> {
     ) -> Ended<Turn> {
         let instr = self.instr(t, at);
         let tags = instr.op.write().map(|write| write.tags).unwrap_or_default();
-        self.may_be_last(t, at, old);
         let known = &self.clocks[t];
         let object = self.barriers.object(address);
         let phases = known.phases.get(&object.index).copied().unwrap_or(0);
@@ -211,11 +211,21 @@ impl<'p> SteadyRun<'p> {
                 false => unsteady(instr, "possibly in an earlier phase"),
             };
         }
+        let index = object.index;
         // The end of an object is its last phase: a wait that may come behind it has no object.
         let ends = count_of(new) == 0;
-        let hands_over = tags.has_any(&[Tag::MbarrierArrive, Tag::Object]);
-        if ends || hands_over && !tags.has(Tag::Relaxed) {
+        let is_arrival = tags.has_any(&[Tag::MbarrierArrive, Tag::Object]);
+        if ends || is_arrival && !tags.has(Tag::Relaxed) {
             object.present.join(known);
+        }
+        let place = ObjectPhase {
+            object: index,
+            phase: phases,
+            thread: t,
+        };
+        match is_arrival {
+            true => self.may_be_last(t, at, old, place),
+            false => self.expects(t, at, place),
         }
         if phase_of(old) != phase_of(new) {
             self.completed(t, at, address);

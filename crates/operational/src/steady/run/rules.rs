@@ -10,7 +10,7 @@
 use super::SteadyRun;
 use program::dialect::Convergence;
 use program::mbarrier::{MOST_ARRIVALS, arrivals};
-use program::{Op, Scope, TENSOR_TAGS, Tag, ThreadId, Update};
+use program::{BinOp, Expr, Op, Scope, TENSOR_TAGS, Tag, ThreadId, Update};
 
 /// The tags of operations with rules of their own.
 const OTHERS: [Tag; 12] = [
@@ -27,6 +27,30 @@ const OTHERS: [Tag; 12] = [
     Tag::TensorCore,
     Tag::Ends,
 ];
+
+/// A phase of an object, and a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ObjectPhase {
+    /// The number of the object.
+    pub(super) object: usize,
+    pub(super) phase: i64,
+    pub(super) thread: usize,
+}
+
+/// Whether an operation on an object adds to the bytes that a phase expects, and does no more.
+fn expects_bytes(op: &Op) -> bool {
+    let Op::Rmw {
+        update: Update::When { new, .. },
+        ..
+    } = op
+    else {
+        return false;
+    };
+    let Expr::Select(_, _, word) = new else {
+        return false;
+    };
+    matches!(&**word, Expr::Bin(BinOp::Add, _, old, _) if matches!(**old, Expr::Reg(_)))
+}
 
 impl SteadyRun<'_> {
     /// Notes that an operation may break a rule in another execution.
@@ -51,7 +75,8 @@ impl SteadyRun<'_> {
 
     /// An operation on an object meets its precondition in this run. It does so in each order of
     /// the operations of its phase, if it is an arrival that may be the last one.
-    pub(super) fn may_be_last(&mut self, t: usize, at: usize, old: i64) {
+    pub(super) fn may_be_last(&mut self, t: usize, at: usize, old: i64, of: ObjectPhase) {
+        self.expected.retain(|(expects, _)| *expects != of);
         let Op::Rmw {
             dst: Some(dst),
             update: Update::When { cond, new },
@@ -65,6 +90,15 @@ impl SteadyRun<'_> {
         let may = last.and_then(|word| self.eval_with(t, cond, Some((*dst, word))));
         if may != Some(1) {
             self.doubt(t, at, "a precondition that depends on other threads");
+        }
+    }
+
+    /// An operation on an object that is no arrival. One that expects bytes is in its phase in every
+    /// execution if its thread arrives in that phase afterwards.
+    pub(super) fn expects(&mut self, t: usize, at: usize, of: ObjectPhase) {
+        match expects_bytes(&self.instr(t, at).op) {
+            true => self.expected.push((of, at)),
+            false => self.doubt(t, at, "an operation of a phase that others may end"),
         }
     }
 
@@ -83,6 +117,9 @@ impl SteadyRun<'_> {
             let instr = self.instr(t, at);
             Err(format!("`{}` (line {}), {why}", instr.text, instr.line))
         };
+        if let Some((of, at)) = self.expected.first() {
+            return others((of.thread, *at), "in a phase that others may end");
+        }
         if let Some((t, at, why)) = self.doubt {
             return others((t, at), why);
         }
