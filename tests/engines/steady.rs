@@ -47,12 +47,12 @@ pub(crate) fn claims(test: &LitmusTest, model: &Model) -> Vec<(&'static str, Ver
             all.collect()
         }
         SteadyAnswer::Misused(_, races) => {
-            let race = (!races.is_empty()).then_some(("race", Verdict::Racy));
+            let race = (!races.pairs.is_empty()).then_some(("race", Verdict::Racy));
             let undefined = ("undefined", Verdict::Undefined);
             [undefined].into_iter().chain(race).collect()
         }
         SteadyAnswer::HangsOnce { races, .. } => {
-            let race = (!races.is_empty()).then_some(("race", Verdict::Racy));
+            let race = (!races.pairs.is_empty()).then_some(("race", Verdict::Racy));
             let hangs = ("liveness", Verdict::Hangs);
             [hangs].into_iter().chain(race).collect()
         }
