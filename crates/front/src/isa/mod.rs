@@ -6,4 +6,6 @@ pub mod ptx;
 pub mod spirv;
 mod symbols;
 
-pub use symbols::{MemorySymbol, Object, OpenObjects, SymbolKind, Symbols, TensorShape};
+pub use symbols::{
+    DeclarationPlace, MemorySymbol, Object, OpenObjects, SymbolKind, Symbols, TensorShape,
+};

@@ -22,6 +22,8 @@ pub struct Symbols {
     index: HashMap<String, LocId>,
     list: Vec<MemorySymbol>,
     multimem: HashSet<LocId>,
+    /// The places of declarations in code.
+    places: HashMap<LocId, DeclarationPlace>,
     /// Whether code views dynamic shared memory as structures.
     views_structures: bool,
     /// What the reading of the code takes for granted, in words.
@@ -30,6 +32,17 @@ pub struct Symbols {
     pub(crate) group_copies: Vec<GroupCopy>,
     /// Ends of life, and uses behind them, in host code.
     pub(crate) lives: Lives,
+}
+
+/// The place of a declaration in code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclarationPlace {
+    /// The code, by its address.
+    pub unit: usize,
+    /// The position in it.
+    pub at: usize,
+    /// The function with the arguments of its template; empty for the kernel.
+    pub owner: String,
 }
 
 /// Ends of life in host code, and the uses behind them, by what ends: ``the stream `s` ``.
@@ -283,6 +296,16 @@ impl Symbols {
             |d| d.label("declared again").also(first, "first declared here"),
         );
         false
+    }
+
+    /// The place in code that declares a name; `None`: the test itself declares it.
+    pub fn place(&self, id: LocId) -> Option<&DeclarationPlace> {
+        self.places.get(&id)
+    }
+
+    /// Remembers the place in code that declares a name.
+    pub fn set_place(&mut self, id: LocId, place: Option<DeclarationPlace>) {
+        self.places.extend(place.map(|place| (id, place)));
     }
 
     /// Whether an alias has a multimem address.

@@ -827,6 +827,7 @@ impl Lowering<'_, '_> {
             name: word.to_string(),
             at: declarator.name.start,
             instance: arguments,
+            owner: self.owner_of(&callee),
             depth: 0,
             result,
             refers: declarator.reference,
@@ -855,6 +856,30 @@ impl Lowering<'_, '_> {
             Some(frame) => self.value_of_call(frame),
             None => Value::void(),
         }
+    }
+
+    /// The name of a function with its class and the arguments of its own template. What a lambda
+    /// captures is no part of it.
+    fn owner_of(&self, callee: &Callee) -> String {
+        let own = |word: &str| {
+            let mut parameters = callee.function.template.iter();
+            parameters.any(|param| self.str(&param.name) == word)
+        };
+        let mut instance = callee.instance.clone();
+        instance.retain(|(word, _)| own(word));
+        let mut owner = self.str(&callee.function.result.declarator.name).to_owned();
+        if let Some(class) = &callee.class {
+            owner = format!("{class}::{owner}");
+        }
+        if !instance.is_empty() {
+            owner += &format!("<{}>", self.spelled_arguments(&instance));
+        }
+        owner
+    }
+
+    /// The function whose code is lowered, by its full name; empty for the kernel.
+    pub(super) fn owner(&self) -> &str {
+        self.frames.last().map_or("", |frame| &frame.owner)
     }
 
     /// Reports a call that cannot be written out; `true` if it is one.

@@ -63,6 +63,9 @@ pub(super) struct Frame {
     pub(super) at: usize,
     /// The arguments of its template.
     pub(super) instance: String,
+    /// Its name with its class and the arguments of its own template, as `Box<2>::sum<int>`: calls
+    /// with one name share static objects.
+    pub(super) owner: String,
     /// The number of blocks around its body.
     pub(super) depth: usize,
     /// The return type, and the register for the result. `None`: the first `return` decides.
@@ -160,8 +163,9 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) declared_memory: Vec<LocId>,
     /// The first array of dynamic shared memory in the code; all others begin at the same address.
     pub(super) dynamic: Option<(String, LocId)>,
-    /// Objects that all calls of a function share, by the position of their declaration.
-    pub(super) lasting: HashMap<usize, LocId>,
+    /// Objects that all calls of a function share, by the position of their declaration. Each
+    /// instance of a template has its own (ISO C++, \[temp.spec\]).
+    pub(super) lasting: HashMap<(usize, String), LocId>,
     /// The name of the kernel, if the code is that of a kernel.
     pub(super) kernel: Option<&'a str>,
     /// The number of blocks around the outermost statements of the kernel or thread.

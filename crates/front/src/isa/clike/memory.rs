@@ -12,7 +12,7 @@ use super::ast::{Declared, Expr as Tree, Initial, Specifiers, Storage};
 use super::lower::Lowering;
 use super::scope::Binding;
 use super::types::{Qualified, Record, Type};
-use crate::isa::{Object, SymbolKind};
+use crate::isa::{DeclarationPlace, Object, SymbolKind};
 use program::{Class, Expr, Init, LocId, MemoryKind, OpenClMemory, Space};
 
 impl<'a> Lowering<'a, '_> {
@@ -156,24 +156,25 @@ impl<'a> Lowering<'a, '_> {
             return;
         }
         let word = self.str(name);
-        let loc = match self.lasting.get(&name.start) {
+        let key = (name.start, self.owner().to_owned());
+        let loc = match self.lasting.get(&key) {
             Some(loc) => *loc,
             None => {
                 let space = region.unwrap_or(Space::Global);
                 let Some(init) = self.first_values(declared, &of) else {
                     return;
                 };
-                let function = self
-                    .frames
-                    .last()
-                    .map_or(self.kernel.unwrap_or(""), |frame| &frame.name);
+                let function = match self.owner() {
+                    "" => self.kernel.unwrap_or(""),
+                    owner => owner,
+                };
                 let called = format!("{function}::{word}");
                 let object = self.object_of_type(&of, space, init, name);
                 let Some(loc) = self.object_of_code(&called, name, object) else {
                     return;
                 };
                 self.declared_memory.push(loc);
-                self.lasting.insert(name.start, loc);
+                self.lasting.insert(key, loc);
                 loc
             }
         };
@@ -267,13 +268,14 @@ impl<'a> Lowering<'a, '_> {
         place: usize,
         of: &Qualified,
     ) -> Option<LocId> {
-        if let Some(loc) = self.lasting.get(&place) {
+        let key = (place, self.owner().to_owned());
+        if let Some(loc) = self.lasting.get(&key) {
             return Some(*loc);
         }
         let object = self.object_of_type(of, Space::Shared, Vec::new(), name);
         let loc = self.object_of_code(word, name, object)?;
         self.declared_memory.push(loc);
-        self.lasting.insert(place, loc);
+        self.lasting.insert(key, loc);
         Some(loc)
     }
 
@@ -349,19 +351,36 @@ impl<'a> Lowering<'a, '_> {
 
     /// The location for a declaration in the code. The threads of a kernel share it. Within a
     /// thread, each declaration has a location; a condition names the first one of a name.
+    ///
+    /// Shared memory of one code is told apart by its place. So threads agree on it, whatever
+    /// functions each of them calls, and in whatever order.
     fn object_of_code(&mut self, word: &str, name: &Range<usize>, object: Object) -> Option<LocId> {
         let span = self.unit.text.span(name.clone());
+        let place = (object.space == Space::Shared).then(|| DeclarationPlace {
+            unit: std::ptr::from_ref(self.unit) as usize,
+            at: name.start,
+            owner: self.owner().to_owned(),
+        });
         for n in 0.. {
-            let called = if n == 0 {
-                word.to_string()
-            } else {
-                format!("{word}#{n}")
+            let called = match (n, self.owner()) {
+                (0, _) => word.to_owned(),
+                (1, owner) if place.is_some() && !owner.is_empty() => format!("{owner}::{word}"),
+                _ => format!("{word}#{n}"),
             };
             let Some(old) = self.symbols.find(&called) else {
-                return self
-                    .symbols
-                    .declare(&called, span, SymbolKind::Object(object), self.sink);
+                let kind = SymbolKind::Object(object);
+                let loc = self.symbols.declare(&called, span, kind, self.sink)?;
+                self.symbols.set_place(loc, place);
+                return Some(loc);
             };
+            if let (Some(own), Some(other)) = (&place, self.symbols.place(old))
+                && own.unit == other.unit
+            {
+                if own == other {
+                    return Some(old);
+                }
+                continue;
+            }
             let taken = self.declared_memory.contains(&old);
             if self.symbols.is_like(old, &object) && !taken {
                 return Some(old);
