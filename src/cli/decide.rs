@@ -9,7 +9,7 @@ use super::defect::{self, Defect};
 use super::every_launch::{self, EveryLaunch};
 use super::plan::{self, Question, Unit};
 use super::settings::Settings;
-use super::{kernels, panics, seams, steady};
+use super::{full_launches, kernels, panics, seams, steady};
 use cat::model::ir::{Model, TestEffect};
 use diag::nearest;
 use engine::ProgressModel;
@@ -479,9 +479,12 @@ impl Checkers<'_> {
                 *shown = test.map(Box::new);
                 answer
             }
-            None => models
-                .answer(question, start)
-                .map(|answer| every_launch::in_place_of(unit, settings, question, start, answer)),
+            None => models.answer(question, start).map(|answer| {
+                let answer = every_launch::in_place_of(unit, settings, question, start, answer);
+                let (answer, test) = full_launches::joined(unit, settings, question, answer);
+                *shown = test.map(Box::new);
+                answer
+            }),
         };
         let Some(session) = &mut models.session else {
             return answer;

@@ -32,8 +32,8 @@ pub(super) struct EveryLaunch<'a> {
 
 /// What a proof left open.
 pub(super) struct Open {
-    why: String,
-    apart: Option<Box<Apart>>,
+    pub(super) why: String,
+    pub(super) apart: Option<Box<Apart>>,
 }
 
 impl<'a> EveryLaunch<'a> {
@@ -300,7 +300,7 @@ pub(super) fn in_place_of(
 }
 
 /// Whether nothing but the model of the dialect is asked, by no engine in particular.
-fn is_plain(unit: &Unit<'_>, settings: &Settings) -> bool {
+pub(super) fn is_plain(unit: &Unit<'_>, settings: &Settings) -> bool {
     let plain = settings.set.is_empty() && settings.engine == engine::Engine::Auto;
     settings.every_launch && plain && unit.refused.is_none() && unit.asks_own_model()
 }

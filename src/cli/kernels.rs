@@ -18,6 +18,7 @@ use verdict::{
     Reason, Remedy, Unwritten, Verdict, Where, Witness,
 };
 
+use super::full_launches;
 use super::plan::{Question, Unit};
 use super::programs::Agents;
 use super::settings::Settings;
@@ -133,6 +134,11 @@ pub(super) fn told(
         false => &launch.text,
     };
     let mut notes = match is_smaller || is_main {
+        true if is_main && shown.is_some() => {
+            vec![format!(
+                "the race is one of `{text}`, with the written constants"
+            )]
+        }
         true => own.notes.clone(),
         false => Vec::new(),
     };
@@ -158,7 +164,10 @@ pub(super) fn told(
         },
         found,
         notes,
-        beyond: beyond(&launch.kernel, answer),
+        beyond: match own.full {
+            Some(_) => full_launches::told(answer),
+            None => beyond(&launch.kernel, answer),
+        },
     }))
 }
 

@@ -42,6 +42,7 @@ mod explain;
 mod failed;
 mod files;
 mod filter;
+mod full_launches;
 mod guidelines;
 mod headers;
 mod import;

@@ -477,3 +477,65 @@ fn warps_with_barriers_have_no_misuse_and_no_hang() {
     );
     assert_ne!(words(&late)[0], "defined");
 }
+
+/// A program of 1,024 threads: the width of its rows decides whether blocks race.
+const GRID: &str = "\
+__global__ void k(int *o, const int *at, int w) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x;
+  int y = blockIdx.y * blockDim.y + threadIdx.y;
+  o[y * w + x] = 1;
+}
+int main() {
+  int *p, *q;
+  cudaMalloc(&p, 4096 * 4);
+  cudaMalloc(&q, 4096 * 4);
+  dim3 block(16, 16), grid(2, 2);
+  k<<<grid, block>>>(p, q, 32);
+  cudaDeviceSynchronize();
+}
+";
+
+/// The launches of a program that is decided with smaller constants count with the written ones.
+#[test]
+fn launches_of_a_program_are_asked_about_at_full_size() {
+    let proved = "`main` with the written constants: each launch is race-free for itself";
+    for (change, verdict, told) in [
+        (["", ""], "1 race-free", proved),
+        // With blocks of two threads, rows of 31 elements do not meet.
+        (
+            [", 32)", ", 31)"],
+            "1 racy",
+            "the race is one of `k<<<dim3(2, 2), dim3(16, 16)>>>",
+        ),
+        // The program may fill the memory so that no elements meet.
+        (
+            ["o[y * w", "o[at[y] * w"],
+            "1 not decided",
+            "is not proved: threads may race at line 4",
+        ),
+        (["(p, q, ", "(p + 1, q, "], "1 race-free", proved),
+        (["(p, q, ", "(p, p + 1, "], "1 race-free", proved),
+    ] {
+        let said = check("grid.cu", &GRID.replacen(change[0], change[1], 1), &[]);
+        let all = format!("{}{}", said.out, said.err);
+        assert!(
+            all.contains(verdict) && all.contains(told),
+            "{change:?}: {all}"
+        );
+    }
+}
+
+/// A launch in a graph is not asked about alone, and the answer says so.
+#[test]
+fn launches_of_graphs_are_left_out_at_full_size() {
+    let text = GRID.replace(
+        "  k<<<grid, block>>>(p, q, 32);",
+        "  cudaStream_t s; cudaStreamCreate(&s);\n  cudaGraph_t g; cudaGraphExec_t e;\n  \
+             cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);\n  \
+             k<<<grid, block, 0, s>>>(p, q, 31);\n  cudaStreamEndCapture(s, &g);\n  \
+             cudaGraphInstantiate(&e, g, 0);\n  cudaGraphLaunch(e, s);",
+    );
+    let said = check("graph.cu", &text, &[]);
+    let all = format!("{}{}", said.out, said.err);
+    assert!(all.contains("not all launches were tried alone"), "{all}");
+}

@@ -78,6 +78,21 @@ pub fn of_source_at(
     }
 }
 
+/// The tests of the launches that a program has with the written constants, each for itself.
+pub fn full_launches(program: &LitmusTest) -> impl Iterator<Item = (&str, Option<LitmusTest>)> {
+    let launch = program.launch.as_ref();
+    let full = launch.and_then(|launch| Some((launch, launch.full.as_ref()?)));
+    let all = full.into_iter().flat_map(|(launch, full)| {
+        let texts = full.texts.iter().map(String::as_str);
+        texts.map(move |text| (launch, text))
+    });
+    let dialect = program.program.dialect;
+    all.map(move |(launch, text)| {
+        let test = source::launched_alone(launch, dialect, &program.file, text);
+        (text, test)
+    })
+}
+
 /// The text of a file in TOML.
 fn text(name: &str, bytes: &[u8]) -> Option<std::sync::Arc<SourceFile>> {
     if bytes.len() as u64 > file::LARGEST {

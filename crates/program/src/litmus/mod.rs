@@ -93,10 +93,21 @@ pub struct KernelLaunch {
     pub constants: BTreeMap<String, i64>,
     /// The launch before it was made smaller.
     pub given: GivenLaunch,
+    /// Of a program with smaller constants: its launches with those that are written.
+    pub full: Option<FullLaunches>,
     /// The threads that run; `None`: all.
     pub threads: Option<Vec<WorkItem>>,
     /// The compiler that made the code of the test; `None`: the code is that of the file.
     pub compiler: Option<String>,
+}
+
+/// The launches of a program before its constants were made smaller.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct FullLaunches {
+    /// Each as the command line takes it.
+    pub texts: Vec<String>,
+    /// Whether no launch of the program is left out.
+    pub are_all: bool,
 }
 
 /// A launch of any size.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::bind::{Argument, BoundLaunch, LaunchMemory, bind, bind_numbers, bytes_of};
 use super::launch::Contents;
-use super::whole::{BoundProgram, ProgramOptions, ReadKernels};
+use super::whole::{BoundProgram, ProgramOptions, ReadKernels, SmallerProgram};
 use super::{Options, SourceKind, WrittenLaunches, choose, head, launch, ptx, written};
 use crate::isa::clike::host_main::{Constants, HostCode, ProgramTrace};
 use crate::isa::clike::{ClikeCode, KernelHead, SourceUnit};
@@ -20,7 +20,7 @@ use crate::litmus::kernel::PtxFile;
 use crate::litmus::reading::{Form, LaunchVariant as OtherLaunch, PointerTarget, Reading};
 use crate::litmus::toml::{FileCode, SourceTest, form_made, read_made, read_made_as};
 use diag::{Diagnostic, MappedText, Sink, SourceFile, Span};
-use program::litmus::{KernelLaunch, LaunchOrigin, LitmusTest};
+use program::litmus::{FullLaunches, KernelLaunch, LaunchOrigin, LitmusTest};
 use program::{
     Dialect, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Space, Ty,
 };
@@ -175,7 +175,8 @@ fn programs(
     let Some(host) = HostCode::new(source, &file, &options.arguments) else {
         return false;
     };
-    let followed = host.follow().and_then(decidable(&file));
+    let full = host.follow();
+    let followed = full.clone().and_then(decidable(&file));
     let too_large = followed
         .as_ref()
         .is_err_and(|wrong| wrong.id == "too-large");
@@ -201,8 +202,13 @@ fn programs(
                  others)",
                 smaller.told()
             );
+            let full = full.as_deref().map_or_else(
+                |_| FullLaunches::default(),
+                |ways| full_launches(kernels, ways, options, &file),
+            );
+            let smaller = SmallerProgram { note, full };
             let kernels = SourceKernels::C(source, dialect);
-            return bound_programs(&kernels, &ways, Some(note), options, sink, others, take);
+            return bound_programs(&kernels, &ways, Some(&smaller), options, sink, others, take);
         }
         // With smaller constants, the program gets as far as a construct that is not followed.
         if let Some(Err(wrong)) = ways
@@ -264,11 +270,68 @@ fn with_constants(file: &SourceFile, options: &Options) -> MappedText {
     given.put_into(&launch::with_macros(file))
 }
 
+/// The launches of all ways through a program, each once.
+fn full_launches(
+    kernels: &SourceKernels,
+    ways: &[ProgramTrace],
+    options: &Options,
+    file: &Arc<SourceFile>,
+) -> FullLaunches {
+    let mut all = FullLaunches {
+        texts: Vec::new(),
+        are_all: true,
+    };
+    let mut read = ReadKernels::new();
+    if !read_kernels(kernels, ways, &mut read, &mut Sink::new(file)) {
+        return FullLaunches::default();
+    }
+    let given = ProgramOptions {
+        arguments: &options.arguments,
+        constants: &options.constants,
+    };
+    for way in ways {
+        let Ok(bound) = BoundProgram::new(way, &read, given, None, file) else {
+            return FullLaunches::default();
+        };
+        let full = bound.full_launches();
+        all.are_all &= full.are_all;
+        for text in full.texts {
+            if !all.texts.contains(&text) {
+                all.texts.push(text);
+            }
+        }
+    }
+    all
+}
+
+/// Reads the kernels that a program launches; whether there was no error.
+fn read_kernels(
+    kernels: &SourceKernels,
+    ways: &[ProgramTrace],
+    read: &mut ReadKernels,
+    sink: &mut Sink,
+) -> bool {
+    for kernel in ways.iter().flat_map(|way| &way.kernels) {
+        if let Entry::Vacant(vacant) = read.entry((kernel.kernel, kernel.instance.clone())) {
+            let (kept, errors) = (sink.kept(), sink.errors());
+            let found = kernels.kernel(kernel.kernel, kernel.instance.as_deref(), sink);
+            if let (true, SourceKernels::C(source, _)) = (sink.errors() > errors, kernels) {
+                missing_headers(source, kept, sink);
+                return false;
+            }
+            if let KernelCode::C(unit, _) = found.code {
+                vacant.insert((Rc::new(found.head), unit));
+            }
+        }
+    }
+    true
+}
+
 /// The tests of the ways through a program; whether they replace all launches of single kernels.
 fn bound_programs(
     kernels: &SourceKernels,
     ways: &[ProgramTrace],
-    smaller: Option<String>,
+    smaller: Option<&SmallerProgram>,
     options: &Options,
     sink: &mut Sink,
     others: &mut Vec<Diagnostic>,
@@ -288,19 +351,9 @@ fn bound_programs(
         _ => None,
     };
     let kernels = without.as_ref().unwrap_or(kernels);
-    let mut read: ReadKernels = BTreeMap::new();
-    for kernel in ways.iter().flat_map(|way| &way.kernels) {
-        if let Entry::Vacant(vacant) = read.entry((kernel.kernel, kernel.instance.clone())) {
-            let (kept, errors) = (sink.kept(), sink.errors());
-            let found = kernels.kernel(kernel.kernel, kernel.instance.as_deref(), sink);
-            if let (true, SourceKernels::C(source, _)) = (sink.errors() > errors, kernels) {
-                missing_headers(source, kept, sink);
-                return true;
-            }
-            if let KernelCode::C(unit, _) = found.code {
-                vacant.insert((Rc::new(found.head), unit));
-            }
-        }
+    let mut read = ReadKernels::new();
+    if !read_kernels(kernels, ways, &mut read, sink) {
+        return true;
     }
     let given = ProgramOptions {
         arguments: &options.arguments,
@@ -311,7 +364,7 @@ fn bound_programs(
             0 => "main".to_owned(),
             n => format!("main#{}", n + 1),
         };
-        let bound = BoundProgram::new(way, &read, given, smaller.clone(), &file);
+        let bound = BoundProgram::new(way, &read, given, smaller, &file);
         let made = bound.and_then(|bound| {
             let (test, remarks) = bound.test(&name, sink)?;
             remarks.into_iter().for_each(|remark| sink.push(remark));
@@ -406,6 +459,22 @@ pub(in crate::litmus) fn read_again(
     let mut others = Vec::new();
     let tests = read(kind, &options, sink, &mut others);
     tests.into_iter().next().filter(|_| others.is_empty())
+}
+
+/// The test of a launch of a program's kernel; `None`: it cannot be read alone.
+pub(in crate::litmus) fn launched_alone(
+    program: &KernelLaunch,
+    dialect: Dialect,
+    file: &Arc<SourceFile>,
+    text: &str,
+) -> Option<LitmusTest> {
+    let alone = KernelLaunch {
+        text: text.to_owned(),
+        by: LaunchOrigin::CommandLine,
+        ..program.clone()
+    };
+    let mut sink = Sink::new(file);
+    read_again(&alone, dialect, &mut sink).filter(|_| sink.errors() == 0)
 }
 
 /// Finds the kernel of a launch that a test was made with, bound as in the file.
@@ -854,6 +923,7 @@ impl SourceKernel {
             arguments: Vec::new(),
             constants: BTreeMap::new(),
             given: bound.given(),
+            full: None,
             threads: None,
             compiler: None,
         }

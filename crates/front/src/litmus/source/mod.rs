@@ -31,7 +31,7 @@ use program::litmus::LaunchOrigin;
 pub use crate::isa::clike::included;
 pub use compiled::CompiledWith;
 pub(in crate::litmus) use compiled::{of_module, of_source};
-pub(in crate::litmus) use kernels::{at, form, read, read_again};
+pub(in crate::litmus) use kernels::{at, form, launched_alone, read, read_again};
 
 use crate::isa::spirv;
 use launch::WrittenLaunch;

@@ -5,17 +5,20 @@
 //! - The document is one that a test could be, so that the mechanism of host programs gives it its
 //!   meaning, and `import` can write it down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::rc::Rc;
 
-use crate::isa::clike::host_main::{ProgramArgument, ProgramKernel, ProgramMemory, ProgramTrace};
+use super::bind::extent;
+use crate::isa::clike::host_main::{
+    LaunchRange, ProgramArgument, ProgramKernel, ProgramMemory, ProgramTrace,
+};
 use crate::isa::clike::{ClikeCode, KernelHead, KernelParameter};
 use crate::litmus::toml::{FileCode, ProgramCode, SourceTest, UNKNOWN, read_made};
 use crate::litmus::write::{ObjectTable, quote, toml_key};
 use diag::{Diagnostic, MappedText, Sink, SourceFile, Span};
 use program::Dialect;
-use program::litmus::{GivenLaunch, KernelLaunch, LaunchOrigin, LitmusTest};
+use program::litmus::{FullLaunches, GivenLaunch, KernelLaunch, LaunchOrigin, LitmusTest};
 use std::sync::Arc;
 
 /// The kernels of the file, read: by number, and by the arguments of their template.
@@ -28,6 +31,14 @@ pub(super) struct ProgramOptions<'a> {
     pub(super) constants: &'a BTreeMap<String, i64>,
 }
 
+/// A program with smaller constants than are written.
+pub(super) struct SmallerProgram {
+    /// The constants, in a sentence.
+    pub(super) note: String,
+    /// The launches with the written ones.
+    pub(super) full: FullLaunches,
+}
+
 /// The number of a kernel, with the arguments of its template.
 fn key(kernel: &ProgramKernel) -> (usize, Option<String>) {
     (kernel.kernel, kernel.instance.clone())
@@ -37,8 +48,8 @@ fn key(kernel: &ProgramKernel) -> (usize, Option<String>) {
 pub(super) struct BoundProgram<'a> {
     trace: &'a ProgramTrace,
     given: ProgramOptions<'a>,
-    /// The constants that were made smaller.
-    smaller: Option<String>,
+    /// The constants that were made smaller, and the launches before.
+    smaller: Option<&'a SmallerProgram>,
     /// The kernels of the file that it launches, by number.
     kernels: &'a ReadKernels,
     memory: Vec<ProgramMemory>,
@@ -57,7 +68,7 @@ impl<'a> BoundProgram<'a> {
         trace: &'a ProgramTrace,
         kernels: &'a ReadKernels,
         given: ProgramOptions<'a>,
-        smaller: Option<String>,
+        smaller: Option<&'a SmallerProgram>,
         file: &Arc<SourceFile>,
     ) -> Result<BoundProgram<'a>, Vec<Diagnostic>> {
         let mut bound = BoundProgram {
@@ -160,6 +171,77 @@ impl<'a> BoundProgram<'a> {
             Some(first) => ObjectTable::default().with_text("alias", &self.memory[first].name),
             None => object(memory),
         }
+    }
+
+    /// The launches of the program, each once, as the command line takes them.
+    pub(super) fn full_launches(&self) -> FullLaunches {
+        let (mut texts, mut written): (Vec<String>, usize) = (Vec::new(), 0);
+        for range in &self.trace.ranges {
+            let mut kernels = self.trace.kernels.iter();
+            let kernel = kernels.find(|kernel| kernel.name == range.kernel);
+            let Some(text) = kernel.and_then(|kernel| self.launch_text(kernel, range)) else {
+                continue;
+            };
+            written += 1;
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        FullLaunches {
+            texts,
+            are_all: written == self.trace.launches,
+        }
+    }
+
+    /// A launch as the command line takes it; `None`: it has no words for an argument.
+    fn launch_text(&self, kernel: &ProgramKernel, range: &LaunchRange) -> Option<String> {
+        let head = &self.kernels[&key(kernel)].0;
+        let mut told: BTreeSet<usize> = BTreeSet::new();
+        let mut arguments = Vec::new();
+        for (argument, parameter) in kernel.arguments.iter().zip(&head.parameters) {
+            arguments.push(match (argument, &parameter.pointee) {
+                (ProgramArgument::Address(Some((number, offset))), Some(pointee)) => {
+                    let memory = &self.memory[*number];
+                    let size = memory.size.max(1);
+                    let is_plain = memory.alias.is_none() && memory.packet.is_none();
+                    if !is_plain || size != size_of(pointee) || offset % size as i64 != 0 {
+                        return None;
+                    }
+                    let (at, length) = (offset / size as i64, (memory.bytes / size) as i64);
+                    let uses = kernel.arguments.iter().filter(|other| {
+                        matches!(other, ProgramArgument::Address(Some((of, _))) if of == number)
+                    });
+                    match (uses.count(), told.insert(*number)) {
+                        // The rest of the memory is all that the kernel sees.
+                        (1, _) => format!("{}[{}]", memory.name, (length - at).max(1)),
+                        (_, true) if at == 0 => format!("{}[{}]", memory.name, length.max(1)),
+                        (_, true) => return None,
+                        _ if at == 0 => memory.name.clone(),
+                        _ => format!("&{}[{at}]", memory.name),
+                    }
+                }
+                (ProgramArgument::Number(number), None) => number.to_string(),
+                (ProgramArgument::Float(number), None) if number.fract() == 0.0 => {
+                    (*number as i64).to_string()
+                }
+                _ => return None,
+            });
+        }
+        let sizes = |all: [i64; 3]| {
+            let all = all.map(|size| u32::try_from(size).unwrap_or(u32::MAX));
+            let last = all.iter().rposition(|size| *size != 1).unwrap_or(0);
+            extent(&all[..=last])
+        };
+        let instance = kernel.instance.as_ref();
+        let instance = instance.map_or(String::new(), |given| format!("<{given}>"));
+        Some(format!(
+            "{}{instance}<<<{}, {}, {}>>>({})",
+            head.name,
+            sizes(range.grid),
+            sizes(range.block),
+            kernel.shared,
+            arguments.join(", ")
+        ))
     }
 
     /// Gives memory of no type that of a parameter.
@@ -349,12 +431,13 @@ impl<'a> BoundProgram<'a> {
             is_smaller: false,
             zeroed: Vec::new(),
             notes: {
-                let smaller = self.smaller.iter().cloned();
+                let smaller = self.smaller.iter().map(|smaller| smaller.note.clone());
                 smaller.chain(self.trace.choices.clone()).collect()
             },
             arguments: self.given.arguments.to_vec(),
             constants: self.given.constants.clone(),
             given: GivenLaunch::default(),
+            full: self.smaller.map(|smaller| smaller.full.clone()),
             threads: None,
             compiler: None,
         }

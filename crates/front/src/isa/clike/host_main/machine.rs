@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::code::HostCode;
 use super::parser::Read;
+use super::trace::LaunchRange;
 pub(super) use super::tree::{BYTE, element_of};
 use super::tree::{
     HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostStmt, HostStmtKind, HostType,
@@ -47,6 +48,8 @@ pub(super) struct Machine<'a> {
     /// The choices that were made, with their places.
     pub(super) choices: Vec<(Range<usize>, bool)>,
     pub(super) launches: usize,
+    /// Those that are no part of a graph.
+    pub(super) ranges: Vec<LaunchRange>,
     /// Threads of all launches, and elements of all copies.
     pub(super) threads: i64,
     pub(super) copied: i64,
@@ -91,6 +94,7 @@ impl<'a> Machine<'a> {
             decided: Vec::new(),
             choices: Vec::new(),
             launches: 0,
+            ranges: Vec::new(),
             threads: 0,
             copied: 0,
             steps: 0,

@@ -53,4 +53,4 @@ mod virtual_memory;
 
 pub use code::HostCode;
 pub use constants::Constants;
-pub use trace::{ProgramArgument, ProgramKernel, ProgramMemory, ProgramTrace};
+pub use trace::{LaunchRange, ProgramArgument, ProgramKernel, ProgramMemory, ProgramTrace};

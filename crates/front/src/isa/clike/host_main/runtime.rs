@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::machine::{Machine, element_of};
 use super::parser::Read;
+use super::trace::LaunchRange;
 use super::tree::{HostExpr, HostExprKind, HostLaunch};
 use super::values::{
     AllocatedBy, EventObject, HostPlace, HostValue, KernelUse, Pointer, StreamObject, StreamValue,
@@ -689,6 +690,13 @@ impl Machine<'_> {
         );
         self.state.begun = true;
         self.launches += 1;
+        if self.state.capture.is_none() {
+            self.ranges.push(LaunchRange {
+                kernel: name,
+                grid: *grid,
+                block: *block,
+            });
+        }
         self.emit_call(text, &range)?;
         self.forget_shared();
         Ok(())

@@ -35,6 +35,8 @@ pub struct ProgramTrace {
     pub late: bool,
     /// How many launches there are.
     pub launches: usize,
+    /// The launches that are no part of a graph, in order.
+    pub ranges: Vec<LaunchRange>,
     /// Threads of all launches.
     pub launched: i64,
     /// Elements of all copies.
@@ -93,6 +95,17 @@ pub struct ProgramKernel {
     pub shared: u64,
     /// The place of a launch.
     pub span: Span,
+}
+
+/// A launch with its sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchRange {
+    /// The name of its kernel in the program.
+    pub kernel: String,
+    /// Blocks, by dimension.
+    pub grid: [i64; 3],
+    /// Threads per block, by dimension.
+    pub block: [i64; 3],
 }
 
 /// An argument of a launch.
@@ -187,6 +200,7 @@ impl HostCode<'_> {
                 .collect(),
             late: is_late(&state.lines),
             launches: machine.launches,
+            ranges: machine.ranges.clone(),
             launched: machine.threads,
             copied: machine.copied,
             choices: choices
