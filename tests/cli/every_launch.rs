@@ -525,6 +525,56 @@ fn launches_of_a_program_are_asked_about_at_full_size() {
     }
 }
 
+/// A program for a million elements: its launch is found behind long loops of the host. What these
+/// change is unknown.
+#[test]
+fn long_loops_of_the_host_are_left_out_at_full_size() {
+    let text = "\
+__global__ void add(const float *a, float *c, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c[i + STEP] = a[i];
+}
+int main() {
+  const int N = 1 << 20;
+  int last = 0, blocks = 0;
+  float *h = new float[N];
+  for (int i = 0; i < N; i++) { h[i] = rand() / (float)RAND_MAX; last = i; }
+  for (int n = N; n > 1; n /= 2) blocks += 205;
+  float *a, *c;
+  cudaMalloc(&a, N * 4 + 400);
+  cudaMalloc(&c, N * 4 + 400);
+  cudaMemcpy(a, h, N * 4, cudaMemcpyHostToDevice);
+  add<<<blocks, 256>>>(a, TO, COUNT);
+  cudaMemcpy(h, c, N * 4, cudaMemcpyDeviceToHost);
+  for (int i = 0; i < N; i++) if (h[i] < 0) { printf(\"%d\\n\", i); return 1; }
+  return 0;
+}
+";
+    let proved = "`main` with the written constants: each launch is race-free for itself";
+    for (to, count, step, told) in [
+        ("c", "N", "0", proved),
+        ("c", "N", "100", proved),
+        (
+            "c",
+            "N",
+            "(i & 64)",
+            "the race is one of `add<<<4100, 256>>>",
+        ),
+        ("a", "N", "1", "is racy"),
+        // The loop decides the number.
+        ("c", "last", "0", "not all launches were tried alone"),
+    ] {
+        let text = text
+            .replace("TO", to)
+            .replace("COUNT", count)
+            .replace("STEP", step);
+        let said = check("add.cu", &text, &["--property", "race"]);
+        let all = format!("{}{}", said.out, said.err);
+        let racy = told == "is racy" && all.contains("1 racy");
+        assert!(all.contains(told) || racy, "{to} {count} {step}: {all}");
+    }
+}
+
 /// A launch in a graph is not asked about alone, and the answer says so.
 #[test]
 fn launches_of_graphs_are_left_out_at_full_size() {

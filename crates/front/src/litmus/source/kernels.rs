@@ -202,9 +202,13 @@ fn programs(
                  others)",
                 smaller.told()
             );
-            let full = full.as_deref().map_or_else(
+            let full = match full {
+                Err(wrong) if wrong.id == "too-large" => host.follow_launches(),
+                full => full,
+            };
+            let full = full.map_or_else(
                 |_| FullLaunches::default(),
-                |ways| full_launches(kernels, ways, options, &file),
+                |ways| full_launches(kernels, &ways, options, &file),
             );
             let smaller = SmallerProgram { note, full };
             let kernels = SourceKernels::C(source, dialect);

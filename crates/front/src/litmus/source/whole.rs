@@ -256,7 +256,11 @@ impl<'a> BoundProgram<'a> {
         if memory.element.is_none() {
             memory.element = Some(pointee.to_owned());
             memory.size = size_of(pointee);
-            memory.initial = vec![None; (memory.bytes / memory.size.max(1)) as usize];
+            let length = (memory.bytes / memory.size.max(1)) as usize;
+            memory
+                .initial
+                .resize(length.min(memory.initial.len().max(1)), None);
+            memory.initial.fill(None);
         }
     }
 

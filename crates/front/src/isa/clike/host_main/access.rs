@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::cell_values::CellValues;
 use super::machine::{BYTE, Machine, element_of, null};
 use super::parser::Read;
 use super::tree::{HostBase, HostExpr, HostExprKind, HostType};
@@ -17,6 +18,9 @@ use program::{Dialect, Ty};
 
 /// Elements of memory that is followed.
 const MOST_ELEMENTS: i64 = 1 << 12;
+
+/// Bytes of memory where only the launches count.
+const MOST_BYTES: i64 = 1 << 40;
 
 /// Memory of any value, for what is not worked out.
 const ANYTHING: &str = "anything";
@@ -40,8 +44,8 @@ impl Machine<'_> {
             class: None,
             bytes,
             allocation,
-            initial: Vec::new(),
-            shadow: Vec::new(),
+            initial: CellValues::default(),
+            shadow: CellValues::default(),
             freed: None,
             escapes: false,
             open: false,
@@ -76,8 +80,7 @@ impl Machine<'_> {
         match of {
             HostBase::Record(record) if !record.cells.is_empty() => {
                 object.record = Some(record.clone());
-                let first = object.initial.first().copied().flatten();
-                object.retyped(first.filter(|value| *value == 0));
+                object.retyped(object.initial.begin_with_zero().then_some(0));
             }
             HostBase::Atomic(_, false, class) => object.class = Some(class.clone()),
             _ => {}
@@ -86,7 +89,11 @@ impl Machine<'_> {
 
     /// Checks a size of memory.
     pub(super) fn size(&mut self, bytes: i64, element: i64, range: &Range<usize>) -> Read<i64> {
-        if (0..=MOST_ELEMENTS * element).contains(&bytes) {
+        let most = match self.for_launches {
+            true => MOST_BYTES,
+            false => MOST_ELEMENTS * element,
+        };
+        if (0..=most).contains(&bytes) {
             return Ok(bytes);
         }
         self.too_large(
@@ -407,7 +414,7 @@ impl Machine<'_> {
                 let object = &self.state.memory[*memory];
                 let alone = self.state.is_alone() || !object.escapes;
                 let own = object.cell_element(at);
-                let known = object.shadow[at].filter(|_| alone);
+                let known = object.shadow.get(at).filter(|_| alone);
                 let text = self.named(*memory, at);
                 if let Some(value) = known {
                     // The host may write it before the runtime calls the function.
@@ -515,9 +522,9 @@ impl Machine<'_> {
     ) -> Read<()> {
         let element = self.state.memory[memory].cell_element(at);
         let bits = bits_of(value, element);
-        self.state.memory[memory].shadow[at] = bits;
+        self.state.memory[memory].shadow.set(at, bits);
         if !self.state.begun {
-            self.state.memory[memory].initial[at] = bits;
+            self.state.memory[memory].initial.set(at, bits);
             self.state.memory[memory].open |= bits.is_none();
             return Ok(());
         }
@@ -637,7 +644,7 @@ impl Machine<'_> {
         if let Some(memory) = pointer.memory.filter(|_| element.said) {
             let object = &mut self.state.memory[memory];
             if !object.element.said {
-                let zeroed = object.initial.first() == Some(&Some(0));
+                let zeroed = object.initial.begin_with_zero();
                 object.element = element;
                 object.retyped(zeroed.then_some(0));
                 self.settle_type(memory, &of.base);

@@ -184,11 +184,11 @@ impl Machine<'_> {
             self.atomic_initial(object, cell, &first);
             return Ok(HostValue::Unset);
         }
-        let shadow = self.state.memory[object.memory].shadow[cell];
+        let shadow = self.state.memory[object.memory].shadow.get(cell);
         if let (false, "load", Some(value)) = (self.state.begun, method, shadow) {
             return Ok(HostValue::Int(value, object.ty));
         }
-        self.state.memory[object.memory].shadow[cell] = None;
+        self.state.memory[object.memory].shadow.set(cell, None);
         let named = self.named(object.memory, cell);
         let named = match &object.reference {
             Some(name) => format!("{name}({named})"),
@@ -228,8 +228,8 @@ impl Machine<'_> {
             _ => None,
         };
         let memory = &mut self.state.memory[object.memory];
-        memory.initial[cell] = bits;
-        memory.shadow[cell] = bits;
+        memory.initial.set(cell, bits);
+        memory.shadow.set(cell, bits);
         memory.open |= bits.is_none();
     }
 

@@ -276,12 +276,7 @@ fn forget_changes(before: &mut ProgramState, after: &ProgramState) -> bool {
         }
     }
     for (old, new) in before.memory.iter_mut().zip(&after.memory) {
-        for (old, new) in old.shadow.iter_mut().zip(&new.shadow) {
-            if old != new && old.is_some() {
-                *old = None;
-                changed = true;
-            }
-        }
+        changed |= old.shadow.keep_common(&new.shadow);
     }
     changed
 }
@@ -294,11 +289,7 @@ fn merged(mut a: ProgramState, b: ProgramState, begun: bool) -> ProgramState {
         }
     }
     for (old, new) in a.memory.iter_mut().zip(&b.memory) {
-        for (old, new) in old.shadow.iter_mut().zip(&new.shadow) {
-            if old != new {
-                *old = None;
-            }
-        }
+        old.shadow.keep_common(&new.shadow);
     }
     a.registers = a.registers.max(b.registers);
     // What a branch writes is no initial value.

@@ -522,8 +522,8 @@ impl Machine<'_> {
                     );
                 }
                 object.bytes += object.element.bytes();
-                object.initial.resize(object.cells(), None);
-                object.shadow.resize(object.cells(), None);
+                object.initial.resize(object.cells());
+                object.shadow.resize(object.cells());
                 let last = object.length() as i64 - 1;
                 let place = self.element(&HostValue::Buffer(*memory), last, range)?;
                 self.store(&place, value, range)?;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::code::HostCode;
+use super::long_loops::HostLoop;
 use super::parser::Read;
 use super::trace::LaunchRange;
 pub(super) use super::tree::{BYTE, element_of};
@@ -53,7 +54,11 @@ pub(super) struct Machine<'a> {
     /// Threads of all launches, and elements of all copies.
     pub(super) threads: i64,
     pub(super) copied: i64,
-    steps: usize,
+    pub(super) steps: usize,
+    /// Steps that are followed, in all or in the current loop.
+    pub(super) most_steps: usize,
+    /// Only the launches count: memory has any size, and values that long loops change are unknown.
+    pub(super) for_launches: bool,
     /// How many `try` blocks enclose the code.
     tries: usize,
     /// The code is a function that the runtime calls.
@@ -98,6 +103,8 @@ impl<'a> Machine<'a> {
             threads: 0,
             copied: 0,
             steps: 0,
+            most_steps: MOST_STEPS,
+            for_launches: false,
             tries: 0,
             inside: false,
             stop_callback: false,
@@ -474,7 +481,7 @@ impl<'a> Machine<'a> {
 
     fn step(&mut self, range: &Range<usize>) -> Read<()> {
         self.steps += 1;
-        if self.steps > MOST_STEPS {
+        if self.steps > self.most_steps {
             return self.too_large(
                 range,
                 "this program takes too many steps",
@@ -530,7 +537,16 @@ impl<'a> Machine<'a> {
                 if let Some(init) = init {
                     self.statement(init)?;
                 }
-                let flow = self.repeat(cond.as_ref(), step.as_ref(), body, *test_last)?;
+                let again = HostLoop {
+                    cond: cond.as_ref(),
+                    step: step.as_ref(),
+                    body,
+                    test_last: *test_last,
+                };
+                let flow = match self.for_launches {
+                    true => self.long_loop(&again)?,
+                    false => self.repeat(again.cond, again.step, body, *test_last)?,
+                };
                 self.leave(&flow)?;
                 Ok(flow)
             }
@@ -701,6 +717,9 @@ impl<'a> Machine<'a> {
         body: &HostStmt,
     ) -> Read<Flow> {
         let all = self.value(over)?;
+        if self.for_launches && self.leaves_out(&all, declared, body) {
+            return Ok(Flow::Next);
+        }
         let mut flow = Flow::Next;
         for i in 0..self.length_of(&all, &over.range)? {
             self.step(&over.range)?;

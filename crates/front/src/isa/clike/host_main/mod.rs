@@ -21,6 +21,7 @@
 mod access;
 mod algorithms;
 mod atomics;
+mod cell_values;
 mod choices;
 mod class_parser;
 mod classes;
@@ -33,6 +34,7 @@ mod graphs;
 mod images;
 mod launches;
 mod library;
+mod long_loops;
 mod machine;
 mod opencl;
 mod operators;

@@ -410,8 +410,8 @@ impl Machine<'_> {
         object.retyped(None);
         let cells = from.cells_in(offset, object.bytes);
         for (to, cell) in cells.enumerate() {
-            let value = from.shadow.get(cell).copied().flatten();
-            object.initial[to] = value;
+            let value = from.shadow.get(cell);
+            object.initial.set(to, value);
             object.open |= value.is_none();
         }
         Ok(())
@@ -720,7 +720,7 @@ impl Machine<'_> {
         self.whole_elements(to, &[target, source, bytes], call)?;
         let cells = self.state.memory[to].cells_in(target, bytes);
         self.copied += cells.len() as i64;
-        self.state.memory[to].shadow[cells].fill(None);
+        self.state.memory[to].shadow.forget(cells);
         for memory in [to, from] {
             self.state.memory[memory].escapes = true;
         }
@@ -792,7 +792,7 @@ impl Machine<'_> {
         };
         self.whole_elements(memory, &[offset, bytes], call)?;
         let cells = self.state.memory[memory].cells_in(offset, bytes);
-        self.state.memory[memory].shadow[cells].fill(None);
+        self.state.memory[memory].shadow.forget(cells);
         self.state.memory[memory].escapes = true;
         let named = self.element_named(memory, offset);
         let text = format!(
@@ -832,7 +832,7 @@ impl Machine<'_> {
         self.whole_elements(memory, &[offset, bytes], call)?;
         let cells = self.state.memory[memory].cells_in(offset, bytes);
         let object = &mut self.state.memory[memory];
-        object.shadow[cells].fill(None);
+        object.shadow.forget(cells);
         object.escapes = true;
         let part = match offset == 0 && bytes == object.bytes {
             true => None,

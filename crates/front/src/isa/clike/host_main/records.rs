@@ -325,7 +325,7 @@ impl Machine<'_> {
         let object = &mut self.state.memory[memory];
         for (at, value) in values.iter().enumerate() {
             let bits = bits_of(value, record.of.cells[at].element);
-            object.initial[at] = bits;
+            object.initial.set(at, bits);
             object.open |= bits.is_none();
         }
         Ok(HostValue::Pointer(Pointer {
@@ -342,9 +342,9 @@ impl Machine<'_> {
                 HostValue::Record(inner) => self.numbers_of(inner, all),
                 HostValue::Buffer(memory) => {
                     let object = &self.state.memory[*memory];
-                    let cells = object.shadow.iter().enumerate();
+                    let cells = (0..object.cells()).map(|cell| (cell, object.shadow.get(cell)));
                     all.extend(cells.map(|(cell, value)| match value {
-                        Some(bits) => number_of(*bits, object.cell_element(cell)),
+                        Some(bits) => number_of(bits, object.cell_element(cell)),
                         None => HostValue::Unknown,
                     }));
                 }

@@ -72,9 +72,7 @@ impl Machine<'_> {
             let object = &self.state.memory[memory];
             let element = object.cell_element(at);
             let bits = super::access::bits_of(&value, element);
-            if let Some(initial) = self.state.memory[memory].initial.get_mut(at) {
-                *initial = bits;
-            }
+            self.state.memory[memory].initial.set(at, bits);
         }
         let object = &mut self.state.memory[memory];
         object.shadow = object.initial.clone();

@@ -136,11 +136,25 @@ impl HostCode<'_> {
     /// # Errors
     /// What is not followed, at its place.
     pub fn follow(&self) -> Result<Vec<ProgramTrace>, Box<Diagnostic>> {
+        self.follow_for(false)
+    }
+
+    /// The launches of all ways through `main`, of whatever size. The rest of a trace is no
+    /// program.
+    ///
+    /// # Errors
+    /// What is not followed, at its place.
+    pub fn follow_launches(&self) -> Result<Vec<ProgramTrace>, Box<Diagnostic>> {
+        self.follow_for(true)
+    }
+
+    fn follow_for(&self, launches: bool) -> Result<Vec<ProgramTrace>, Box<Diagnostic>> {
         let mut all: Vec<ProgramTrace> = Vec::new();
         let mut texts: HashSet<String> = HashSet::new();
         let mut plan: Vec<bool> = Vec::new();
         loop {
             let mut machine = Machine::new(self, plan);
+            machine.for_launches = launches;
             machine.run()?;
             let decided = machine.decided.clone();
             let trace = self.trace(&machine)?;
@@ -253,7 +267,7 @@ impl HostCode<'_> {
             space: m.space,
             symbol: m.symbol,
             cells: m.cells(),
-            initial: m.initial.clone(),
+            initial: m.initial.remembered().to_vec(),
             alias: m.alias,
             open: m.open,
         };

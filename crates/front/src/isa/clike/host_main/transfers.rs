@@ -10,6 +10,7 @@
 //! - `cudaFree` waits for the device if the memory is not of `cudaMallocAsync`. The reference says
 //!   so of the other case only.
 
+use super::cell_values::CellValues;
 use super::library::{memory_of, repeated};
 use super::machine::{Flow, Machine};
 use super::parser::Read;
@@ -196,7 +197,7 @@ impl Machine<'_> {
         if waits && self.code.per_thread && (of_host(a) || of_host(b)) {
             self.emit_call(format!("cudaStreamSynchronize({stream});"), call.range)?;
         }
-        self.state.memory[to].shadow[cells].fill(None);
+        self.state.memory[to].shadow.forget(cells);
         for memory in [to, from] {
             self.state.memory[memory].escapes = true;
         }
@@ -340,7 +341,7 @@ impl Machine<'_> {
         let text = format!("cudaMemsetAsync(&{name}, {value}, {bytes}, {stream});");
         self.emit_call(text, call.range)?;
         let cells = self.state.memory[to].cells_in(target.offset, bytes);
-        self.state.memory[to].shadow[cells].fill(None);
+        self.state.memory[to].shadow.forget(cells);
         self.state.memory[to].escapes = true;
         // The host waits for a fill of pinned memory.
         if call.name == "cudaMemset" && self.state.memory[to].allocation.kind() == "mapped" {
@@ -453,7 +454,7 @@ impl Machine<'_> {
         for (number, (object, shadow)) in memory {
             let write = LineEffect::Write(number);
             object.shadow = if own.iter().any(|line| line.effect == write) {
-                vec![None; object.cells()]
+                CellValues::all(None, object.cells())
             } else {
                 shadow
             };

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::cell_values::CellValues;
 pub(super) use super::tree::ElementType;
 use super::tree::{HostBase, HostFunction, HostRecord, HostType, element_of};
 use program::Ty;
@@ -202,9 +203,9 @@ pub(super) struct MemoryObject {
     pub(super) bytes: i64,
     pub(super) allocation: AllocatedBy,
     /// The values that it begins with; `None`: any.
-    pub(super) initial: Vec<Option<i64>>,
+    pub(super) initial: CellValues,
     /// The values that it is known to have.
-    pub(super) shadow: Vec<Option<i64>>,
+    pub(super) shadow: CellValues,
     /// The place of the call that freed it, and the number of the host thread.
     pub(super) freed: Option<(Range<usize>, usize)>,
     /// Whether a command of the device or another host thread may access it.
@@ -290,7 +291,7 @@ impl MemoryObject {
 
     /// Forgets its values, as its type was not known before.
     pub(super) fn retyped(&mut self, value: Option<i64>) {
-        self.initial = vec![value; self.cells()];
+        self.initial = CellValues::all(value, self.cells());
         self.shadow = self.initial.clone();
     }
 }
