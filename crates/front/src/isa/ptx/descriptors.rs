@@ -670,7 +670,8 @@ mod tests {
 
     #[test]
     fn one_repetition_needs_no_leading_dimension() {
-        let layout = |leading| MatrixLayout::of(0x4000_0040, leading);
+        let form = DescriptorForm::Warpgroup;
+        let layout = |leading| MatrixLayout::of(form, 0x4000_0040, leading);
         let one = layout(None).chunks(64, Major::Outer);
         assert_eq!(one, layout(Some(7)).chunks(64, Major::Outer));
         assert_eq!(one.map(|all| all.len()), Some(128));
