@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::every_launch::{EveryLaunch, is_plain};
+use super::kernels::same_sizes;
 use super::plan::{Question, Unit};
 use super::settings::Settings;
 use front::litmus::form;
@@ -79,6 +80,12 @@ pub(super) fn told(answer: &Answer) -> Option<String> {
     Some(format!("`main` with the written constants: {open}"))
 }
 
+/// Whether a race is shown in a launch of the given size.
+fn is_whole(shown: &LitmusTest, given: &LitmusTest) -> bool {
+    let launches = shown.launch.as_ref().zip(given.launch.as_ref());
+    launches.is_some_and(|(shown, given)| same_sizes(shown, given))
+}
+
 /// Asks about one launch.
 fn alone(test: LitmusTest, settings: &Settings) -> Alone {
     let form = match form::of_source(&test) {
@@ -107,7 +114,7 @@ fn alone(test: LitmusTest, settings: &Settings) -> Alone {
         return Alone::Open(open.why);
     }
     match kernel.search(&Ask::Race) {
-        (answer, Some(shown)) if answer.verdict == Verdict::Racy => {
+        (answer, Some(shown)) if answer.verdict == Verdict::Racy && is_whole(&shown, &test) => {
             Alone::Racy(answer, Box::new(shown))
         }
         _ => Alone::Open(open.why),

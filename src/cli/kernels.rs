@@ -133,6 +133,8 @@ pub(super) fn told(
         true => &own.given.text,
         false => &launch.text,
     };
+    // A race may be shown in a launch of fewer threads, whatever the given one does.
+    let is_shrunk = own.by != LaunchOrigin::Choice && shown.is_some() && !same_sizes(launch, own);
     let mut notes = match is_smaller || is_main {
         true if is_main && shown.is_some() => {
             vec![format!(
@@ -157,7 +159,7 @@ pub(super) fn told(
         launch: text.clone(),
         origin: match own.by {
             LaunchOrigin::Main(launches) => LaunchSource::Main(launches),
-            _ if is_smaller => LaunchSource::Smaller,
+            _ if is_smaller || is_shrunk => LaunchSource::Smaller,
             LaunchOrigin::Line => LaunchSource::File,
             LaunchOrigin::CommandLine => LaunchSource::CommandLine,
             LaunchOrigin::Choice => LaunchSource::Chosen,
@@ -169,6 +171,15 @@ pub(super) fn told(
             None => beyond(&launch.kernel, answer),
         },
     }))
+}
+
+/// Whether a launch has the blocks and threads that another one was given.
+pub(super) fn same_sizes(launch: &KernelLaunch, given: &KernelLaunch) -> bool {
+    fn whole(sizes: &[u32]) -> [u32; 3] {
+        [0, 1, 2].map(|axis| sizes.get(axis).copied().unwrap_or(1))
+    }
+    whole(&launch.grid) == whole(&given.given.grid)
+        && whole(&launch.block) == whole(&given.given.block)
 }
 
 /// What the answer says of other launches and inputs.

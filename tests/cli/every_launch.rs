@@ -478,6 +478,32 @@ fn warps_with_barriers_have_no_misuse_and_no_hang() {
     assert_ne!(words(&late)[0], "defined");
 }
 
+/// A race that only a smaller launch has is told as one of that launch.
+#[test]
+fn a_race_of_a_smaller_launch_is_told_as_such() {
+    let text = "\
+__global__ void k(int *o) {
+  int c = __syncthreads_count(1);
+  if (c == 64) o[threadIdx.x] = 1;
+  else o[0] = 1;
+}
+// fencepost: k<<<1, THREADS>>>(o[64])
+";
+    for (threads, told) in [
+        ("64", "launch smaller than given: 1 racy"),
+        ("4", "launch as in the file: 1 racy"),
+    ] {
+        let text = text.replace("THREADS", threads);
+        let said = check("votes.cu", &text, &["--property", "race"]);
+        assert!(
+            said.out.contains(told),
+            "{threads}: {}{}",
+            said.out,
+            said.err
+        );
+    }
+}
+
 /// A program of 1,024 threads: the width of its rows decides whether blocks race.
 const GRID: &str = "\
 __global__ void k(int *o, const int *at, int w) {

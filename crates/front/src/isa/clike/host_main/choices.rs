@@ -69,6 +69,10 @@ impl Machine<'_> {
         then: &HostStmt,
         other: Option<&HostStmt>,
     ) -> Read<Flow> {
+        if self.long_loops > 0 {
+            let label = "the loop around it is left out";
+            return self.too_large(&cond.range, "this depends on the device", label);
+        }
         let condition = self.condition(value, &cond.range);
         let before = self.state.clone();
         let decided = (self.decided.len(), self.choices.len());

@@ -1,8 +1,9 @@
 //! Leaves out long loops of the host where only the launches of a program count.
 //!
 //! # Invariants
-//! - A loop that is left out calls neither the runtime nor a function of the file. What it may
-//!   change is unknown behind it.
+//! - A loop is left out if it has many iterations, or a branch that the device decides.
+//! - It calls neither the runtime nor a function of the file. What it may change is unknown
+//!   behind it.
 //! - A branch that ends the program or the function within such a loop is not taken.
 
 use std::collections::BTreeSet;
@@ -52,9 +53,11 @@ impl Machine<'_> {
         let decided = (self.decided.len(), self.choices.len());
         let (steps, most) = (self.steps, self.most_steps);
         self.most_steps = most.min(steps + MOST_LOOP_STEPS);
+        self.long_loops += 1;
         let result = self.repeat(again.cond, again.step, again.body, again.test_last);
         let all = self.steps;
         self.most_steps = most;
+        self.long_loops -= 1;
         match result {
             Err(wrong) if wrong.id == "too-large" && all <= most => {
                 (self.state, self.frames, self.steps) = (state, frames, steps);

@@ -59,6 +59,8 @@ pub(super) struct Machine<'a> {
     pub(super) most_steps: usize,
     /// Only the launches count: memory has any size, and values that long loops change are unknown.
     pub(super) for_launches: bool,
+    /// How many loops enclose the code that may be left out.
+    pub(super) long_loops: usize,
     /// How many `try` blocks enclose the code.
     tries: usize,
     /// The code is a function that the runtime calls.
@@ -105,6 +107,7 @@ impl<'a> Machine<'a> {
             steps: 0,
             most_steps: MOST_STEPS,
             for_launches: false,
+            long_loops: 0,
             tries: 0,
             inside: false,
             stop_callback: false,

@@ -277,6 +277,9 @@ impl Machine<'_> {
         let stage = self.allocate(&name, call.range, element, bytes, AllocatedBy::Pinned);
         self.state.memory[stage].record = record;
         self.state.memory[stage].retyped(None);
+        if self.for_launches {
+            return Ok(stage);
+        }
         let cells = self.state.memory[from].cells_in(offset, bytes);
         for (to, cell) in cells.enumerate() {
             let source = self.named(from, cell);
