@@ -24,7 +24,8 @@ const LONGEST: Duration = Duration::from_secs(12);
 /// What is known of one launch.
 enum Alone {
     RaceFree,
-    Racy(Answer, Box<LitmusTest>),
+    /// The answer, and the launch that it is about.
+    Racy(Box<(Answer, LitmusTest)>),
     /// Neither is known, and why.
     Open(String),
 }
@@ -54,7 +55,7 @@ pub(super) fn joined(
         };
         match alone {
             Alone::RaceFree => {}
-            Alone::Racy(racy, test) => return (racy, Some(*test)),
+            Alone::Racy(found) => return (found.0, Some(found.1)),
             Alone::Open(why) => open.push(format!("`{text}` is not proved: {why}")),
         }
     }
@@ -72,12 +73,6 @@ pub(super) fn joined(
         open: Some(said),
     }));
     (answer, None)
-}
-
-/// What the answer about a program says of its launches with the written constants.
-pub(super) fn told(answer: &Answer) -> Option<String> {
-    let open = answer.reach.as_ref()?.open.as_ref()?;
-    Some(format!("`main` with the written constants: {open}"))
 }
 
 /// Whether a race is shown in a launch of the given size.
@@ -115,7 +110,7 @@ fn alone(test: LitmusTest, settings: &Settings) -> Alone {
     }
     match kernel.search(&Ask::Race) {
         (answer, Some(shown)) if answer.verdict == Verdict::Racy && is_whole(&shown, &test) => {
-            Alone::Racy(answer, Box::new(shown))
+            Alone::Racy(Box::new((answer, shown)))
         }
         _ => Alone::Open(open.why),
     }

@@ -18,7 +18,6 @@ use verdict::{
     Reason, Remedy, Unwritten, Verdict, Where, Witness,
 };
 
-use super::full_launches;
 use super::plan::{Question, Unit};
 use super::programs::Agents;
 use super::settings::Settings;
@@ -167,10 +166,16 @@ pub(super) fn told(
         found,
         notes,
         beyond: match own.full {
-            Some(_) => full_launches::told(answer),
+            Some(_) => of_full_launches(answer),
             None => beyond(&launch.kernel, answer),
         },
     }))
+}
+
+/// What the answer about a program says of its launches with the written constants.
+fn of_full_launches(answer: &Answer) -> Option<String> {
+    let open = answer.reach.as_ref()?.open.as_ref()?;
+    Some(format!("`main` with the written constants: {open}"))
 }
 
 /// Whether a launch has the blocks and threads that another one was given.

@@ -4,7 +4,7 @@
 use include_dir::{Dir, include_dir};
 
 /// The folders of tests that files are called after.
-pub static TESTS: [Dir<'static>; 7] = [
+pub static TESTS: [Dir<'static>; 8] = [
     include_dir!("$CARGO_MANIFEST_DIR/litmus/ptx"),
     include_dir!("$CARGO_MANIFEST_DIR/litmus/ptx-async"),
     include_dir!("$CARGO_MANIFEST_DIR/litmus/cuda"),
@@ -12,4 +12,5 @@ pub static TESTS: [Dir<'static>; 7] = [
     include_dir!("$CARGO_MANIFEST_DIR/litmus/c11"),
     include_dir!("$CARGO_MANIFEST_DIR/litmus/host"),
     include_dir!("$CARGO_MANIFEST_DIR/litmus/regressions"),
+    include_dir!("$CARGO_MANIFEST_DIR/litmus/tensor"),
 ];

@@ -22,7 +22,6 @@ use super::shadow::{AccessKind, RunRace, Shadow, Touch};
 use super::tensor_memory::TensorMemory;
 use program::mbarrier::MbarrierState;
 use program::{Access, BinOp, Expr, Init, Instr, Op, Program, RegId, Scope, Space, Tag, ThreadId};
-use rules::ObjectPhase;
 
 /// The most micro-ops of a thread.
 const MOST_STEPS: usize = 1 << 20;
@@ -114,6 +113,15 @@ struct NamedBarrier {
     key: BarrierKey,
     members: Vec<usize>,
     count: Option<i64>,
+}
+
+/// A phase of an object, and a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ObjectPhase {
+    /// The number of the object.
+    pub(super) object: usize,
+    pub(super) phase: i64,
+    pub(super) thread: usize,
 }
 
 /// A run in progress.

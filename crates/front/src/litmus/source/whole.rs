@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::rc::Rc;
 
-use super::bind::extent;
 use crate::isa::clike::host_main::{
     LaunchRange, ProgramArgument, ProgramKernel, ProgramMemory, ProgramTrace,
 };
@@ -227,18 +226,12 @@ impl<'a> BoundProgram<'a> {
                 _ => return None,
             });
         }
-        let sizes = |all: [i64; 3]| {
-            let all = all.map(|size| u32::try_from(size).unwrap_or(u32::MAX));
-            let last = all.iter().rposition(|size| *size != 1).unwrap_or(0);
-            extent(&all[..=last])
-        };
         let instance = kernel.instance.as_ref();
         let instance = instance.map_or(String::new(), |given| format!("<{given}>"));
         Some(format!(
-            "{}{instance}<<<{}, {}, {}>>>({})",
+            "{}{instance}<<<{}, {}>>>({})",
             head.name,
-            sizes(range.grid),
-            sizes(range.block),
+            range.sizes(),
             kernel.shared,
             arguments.join(", ")
         ))

@@ -6,8 +6,9 @@
 
 use super::super::clock::Clock;
 use super::super::shadow::{AccessKind, Touch};
-use super::rules::ObjectPhase;
-use super::{Completion, EarlyEnd, Ended, Parting, PassedWait, SteadyRun, Turn, unsteady};
+use super::{
+    Completion, EarlyEnd, Ended, ObjectPhase, Parting, PassedWait, SteadyRun, Turn, unsteady,
+};
 use program::mbarrier::{PHASE, PHASES, awaited, count_of, phase_of};
 use program::{Access, BinOp, Expr, Op, Program, RegId, Tag, Update};
 

@@ -7,7 +7,7 @@
 //! - The flag `undefined` of `models/ptx.cat` and `models/cuda-base.cat`, clause by clause:
 //!   [`SteadyRun::undoubted`] says how each is met.
 
-use super::SteadyRun;
+use super::{ObjectPhase, SteadyRun};
 use program::dialect::Convergence;
 use program::mbarrier::{MOST_ARRIVALS, arrivals};
 use program::{BinOp, Expr, Op, Scope, TENSOR_TAGS, Tag, ThreadId, Update};
@@ -27,15 +27,6 @@ const OTHERS: [Tag; 12] = [
     Tag::TensorCore,
     Tag::Ends,
 ];
-
-/// A phase of an object, and a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ObjectPhase {
-    /// The number of the object.
-    pub(super) object: usize,
-    pub(super) phase: i64,
-    pub(super) thread: usize,
-}
 
 /// Whether an operation on an object adds to the bytes that a phase expects, and does no more.
 fn expects_bytes(op: &Op) -> bool {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use super::machine::{Flow, Machine};
 use super::parser::Read;
-use super::tree::{HostDeclared, HostExpr, HostExprKind, HostStmt, HostStmtKind};
+use super::tree::{HostDeclared, HostExpr, HostExprKind, HostLoop, HostStmt, HostStmtKind};
 use super::values::{HostPlace, HostValue};
 
 /// Statements of a loop that are followed before it is left out.
@@ -20,14 +20,6 @@ const MOST_LOOP_STEPS: usize = 1_000;
 const QUERIES: [&str; 9] = [
     "size", "length", "count", "at", "data", "begin", "end", "str", "c_str",
 ];
-
-/// A loop without its first statement.
-pub(super) struct HostLoop<'a> {
-    pub(super) cond: Option<&'a HostExpr>,
-    pub(super) step: Option<&'a HostExpr>,
-    pub(super) body: &'a HostStmt,
-    pub(super) test_last: bool,
-}
 
 /// What a loop may change.
 #[derive(Default)]

@@ -5,18 +5,16 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::code::HostCode;
-use super::long_loops::HostLoop;
 use super::parser::Read;
-use super::trace::LaunchRange;
 pub(super) use super::tree::{BYTE, element_of};
 use super::tree::{
-    HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostStmt, HostStmtKind, HostType,
-    is_stop_class, names_stops,
+    HostBase, HostDeclared, HostExpr, HostExprKind, HostFunction, HostLoop, HostStmt, HostStmtKind,
+    HostType, is_stop_class, names_stops,
 };
 pub(super) use super::values::null;
 use super::values::{
-    AllocatedBy, HostLine, HostPlace, HostValue, HostVariable, LineEffect, Pointer, ProgramState,
-    zero_of,
+    AllocatedBy, HostLine, HostPlace, HostValue, HostVariable, LaunchRange, LineEffect, Pointer,
+    ProgramState, zero_of,
 };
 use crate::isa::clike::words::is_keyword;
 use program::Ty;

@@ -55,4 +55,5 @@ mod virtual_memory;
 
 pub use code::HostCode;
 pub use constants::Constants;
-pub use trace::{LaunchRange, ProgramArgument, ProgramKernel, ProgramMemory, ProgramTrace};
+pub use trace::{ProgramArgument, ProgramKernel, ProgramMemory, ProgramTrace};
+pub use values::LaunchRange;

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use super::machine::{Machine, element_of};
 use super::parser::Read;
-use super::trace::LaunchRange;
 use super::tree::{HostExpr, HostExprKind, HostLaunch};
 use super::values::{
-    AllocatedBy, EventObject, HostPlace, HostValue, KernelUse, Pointer, StreamObject, StreamValue,
+    AllocatedBy, EventObject, HostPlace, HostValue, KernelUse, LaunchRange, Pointer, StreamObject,
+    StreamValue,
 };
 use program::{Dialect, Ty};
 

@@ -6,8 +6,8 @@ use super::code::HostCode;
 use super::machine::Machine;
 use super::parser::Read;
 use super::values::{
-    AllocatedBy, ElementType, HostLine, HostValue, KernelUse, LineEffect, MemoryObject,
-    ProgramState,
+    AllocatedBy, ElementType, HostLine, HostValue, KernelUse, LaunchRange, LineEffect,
+    MemoryObject, ProgramState,
 };
 use diag::{Diagnostic, MappedText, Span};
 use program::Dialect;
@@ -95,17 +95,6 @@ pub struct ProgramKernel {
     pub shared: u64,
     /// The place of a launch.
     pub span: Span,
-}
-
-/// A launch with its sizes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaunchRange {
-    /// The name of its kernel in the program.
-    pub kernel: String,
-    /// Blocks, by dimension.
-    pub grid: [i64; 3],
-    /// Threads per block, by dimension.
-    pub block: [i64; 3],
 }
 
 /// An argument of a launch.

@@ -224,6 +224,14 @@ pub(super) enum HostStmtKind {
     Return(Option<HostExpr>),
 }
 
+/// A loop without its first statement.
+pub(super) struct HostLoop<'a> {
+    pub(super) cond: Option<&'a HostExpr>,
+    pub(super) step: Option<&'a HostExpr>,
+    pub(super) body: &'a HostStmt,
+    pub(super) test_last: bool,
+}
+
 /// The type of numbers in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ElementType {

@@ -389,6 +389,34 @@ pub(super) struct KernelUse {
     pub(super) range: Range<usize>,
 }
 
+/// A launch with its sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchRange {
+    /// The name of its kernel in the program.
+    pub kernel: String,
+    /// Blocks, by dimension.
+    pub grid: [i64; 3],
+    /// Threads per block, by dimension.
+    pub block: [i64; 3],
+}
+
+impl LaunchRange {
+    /// The sizes as they are written: `2, dim3(8, 8)`.
+    pub fn sizes(&self) -> String {
+        fn extent(all: [i64; 3]) -> String {
+            let last = all.iter().rposition(|size| *size != 1).unwrap_or(0);
+            match last {
+                0 => all[0].to_string(),
+                _ => {
+                    let sizes: Vec<String> = all[..=last].iter().map(i64::to_string).collect();
+                    format!("dim3({})", sizes.join(", "))
+                }
+            }
+        }
+        format!("{}, {}", extent(self.grid), extent(self.block))
+    }
+}
+
 /// A line of the host program that remains.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HostLine {
