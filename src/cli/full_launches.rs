@@ -30,7 +30,7 @@ enum Alone {
     Open(String),
 }
 
-/// Adds to the answer about a program what its launches do with the written constants. With the
+/// Adds to the answer about a program those about its launches with the written constants. With the
 /// answer, the launch that races.
 pub(super) fn joined(
     unit: &Unit<'_>,

@@ -91,7 +91,7 @@ pub enum SteadyAnswer {
     Open(String),
 }
 
-/// The races of a run that says nothing of what comes behind them.
+/// The races of a run that says nothing of later accesses.
 #[derive(Clone, Debug)]
 pub struct SteadyRaces {
     /// The races, by two lines each.

@@ -1,4 +1,4 @@
-//! The rules of a model beside races: what a run does not show to hold in every execution.
+//! The rules of a model beside races, as far as a run shows that they hold in every execution.
 //!
 //! A run shows the preconditions of its own operations. A *doubt* is a rule that another execution
 //! might break, or that a run does not check.
@@ -84,8 +84,8 @@ impl SteadyRun<'_> {
         }
     }
 
-    /// An operation on an object that is no arrival. One that expects bytes is in its phase in every
-    /// execution if its thread arrives in that phase afterwards.
+    /// An operation on an object that is no arrival. One that expects bytes is in its phase in
+    /// every execution if its thread arrives in that phase afterwards.
     pub(super) fn expects(&mut self, t: usize, at: usize, of: ObjectPhase) {
         match expects_bytes(&self.instr(t, at).op) {
             true => self.expected.push((of, at)),

@@ -1,4 +1,4 @@
-//! Tensor memory in a run: what is allocated, and who accesses which part.
+//! Tensor memory in a run: its allocations, and the accesses of threads to each part.
 //!
 //! # Invariants
 //! - Accesses are complete once a `tcgen05.wait` of the warp, or a wait for the phase of a

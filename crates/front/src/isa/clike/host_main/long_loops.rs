@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - A loop is left out if it has many iterations, or a branch that the device decides.
-//! - It calls neither the runtime nor a function of the file. What it may change is unknown
-//!   behind it.
+//! - It calls neither the runtime nor a function of the file. Behind it, all memory and the
+//!   variables that it may change are unknown.
 //! - A branch that ends the program or the function within such a loop is not taken.
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const QUERIES: [&str; 9] = [
     "size", "length", "count", "at", "data", "begin", "end", "str", "c_str",
 ];
 
-/// What a loop may change.
+/// The changes that a loop may make.
 #[derive(Default)]
 struct LoopChanges {
     /// Variables, by name.
@@ -84,7 +84,7 @@ impl Machine<'_> {
         !changes.acts
     }
 
-    /// Lets all that a loop may change have any value: its variables, and all memory.
+    /// Lets the variables that a loop may change, and all memory, have any value.
     fn forget_changes(&mut self, changes: &LoopChanges) {
         for object in &mut self.state.memory {
             object.shadow.fill(None);
