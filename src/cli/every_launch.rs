@@ -46,18 +46,22 @@ impl<'a> EveryLaunch<'a> {
         if !is_plain(unit, settings) || !test.launch.as_ref().is_some_and(is_kernel) {
             return None;
         }
+        Some(EveryLaunch::of_launch(test, settings.limits.timeout))
+    }
+
+    /// The kernel of a launch in a source file.
+    pub(super) fn of_launch(test: &'a LitmusTest, timeout: Option<Duration>) -> EveryLaunch<'a> {
         let form = match form::of_source(test) {
             Ok(Some(form)) => Ok(form),
             Ok(None) => Err("a launch with clusters".to_owned()),
             Err(errors) => Err(errors.first().map_or(String::new(), |d| d.message.clone())),
         };
-        let timeout = settings.limits.timeout;
-        Some(EveryLaunch {
+        EveryLaunch {
             test,
             form,
             timeout,
             start: Cell::new(Instant::now()),
-        })
+        }
     }
 
     /// Whether the exact engines have a smaller launch than the given one.

@@ -6,7 +6,6 @@
 //!   launch alone then races as it does in the program.
 //! - A proof holds for every content of memory, so it holds in the program.
 
-use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::every_launch::{EveryLaunch, is_plain};
@@ -83,20 +82,7 @@ fn is_whole(shown: &LitmusTest, given: &LitmusTest) -> bool {
 
 /// Asks about one launch.
 fn alone(test: LitmusTest, settings: &Settings) -> Alone {
-    let form = match form::of_source(&test) {
-        Ok(Some(form)) => form,
-        Ok(None) => return Alone::Open("it has clusters".to_owned()),
-        Err(errors) => {
-            let first = errors.into_iter().next();
-            return Alone::Open(first.map_or(String::new(), |error| error.message));
-        }
-    };
-    let kernel = EveryLaunch {
-        test: &test,
-        form: Ok(form),
-        timeout: settings.limits.timeout,
-        start: Cell::new(Instant::now()),
-    };
+    let kernel = EveryLaunch::of_launch(&test, settings.limits.timeout);
     let Err(open) = kernel.proof(&Ask::Race) else {
         return Alone::RaceFree;
     };

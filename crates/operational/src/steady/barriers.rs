@@ -60,7 +60,7 @@ impl Phases {
 pub(super) struct RunBarriers {
     by_key: HashMap<BarrierKey, Phases>,
     by_address: HashMap<i64, Phases>,
-    /// Objects whose memory has become another object.
+    /// Objects before a second `init` at their address.
     gone: Vec<Phases>,
     made: usize,
 }

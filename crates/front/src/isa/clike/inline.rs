@@ -877,7 +877,7 @@ impl Lowering<'_, '_> {
         owner
     }
 
-    /// The function whose code is lowered, by its full name; empty for the kernel.
+    /// The full name of the function around the current code; empty in the kernel.
     pub(super) fn owner(&self) -> &str {
         self.frames.last().map_or("", |frame| &frame.owner)
     }

@@ -352,8 +352,8 @@ impl<'a> Lowering<'a, '_> {
     /// The location for a declaration in the code. The threads of a kernel share it. Within a
     /// thread, each declaration has a location; a condition names the first one of a name.
     ///
-    /// Shared memory of one code is told apart by its place. So threads agree on it, whatever
-    /// functions each of them calls, and in whatever order.
+    /// The place of a declaration identifies shared memory. So threads agree on it, even if they
+    /// call different functions in another order.
     fn object_of_code(&mut self, word: &str, name: &Range<usize>, object: Object) -> Option<LocId> {
         let span = self.unit.text.span(name.clone());
         let place = (object.space == Space::Shared).then(|| DeclarationPlace {

@@ -131,7 +131,7 @@ impl Range {
         Range::new(0, most / unit * unit, unit)
     }
 
-    /// Applies an operation to two ranges, of which at least one is not a constant.
+    /// Applies an operation to two ranges. At least one of them is no constant.
     pub(super) fn apply(op: BinOp, ty: Ty, a: Range, b: Range) -> Range {
         let either = op.is_free_of_order() || op == BinOp::Mul;
         let (a, b) = if either && b.is_one().is_none() {

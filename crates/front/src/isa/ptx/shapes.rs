@@ -1,5 +1,5 @@
-//! What the values of a thread's code depend on, computed once for threads whose code differs in
-//! constants alone.
+//! Computes once, for threads whose code differs in constants alone, the registers that an analysis
+//! follows.
 //!
 //! Threads of a kernel mostly have the same code, with other constants for their places. Which
 //! registers an analysis follows, and where they are live, does not depend on these.

@@ -65,7 +65,7 @@ const KINDS: QualGroup = QualGroup {
     kind: QualKind::Op,
     words: &[HALF, "kind::tf32", "kind::f8f6f4", "kind::i8"],
 };
-/// The kind of matrices whose elements have 16 bits.
+/// The kind of matrices with elements of 16 bits.
 const HALF: &str = "kind::f16";
 const COLLECTORS: QualGroup = QualGroup {
     kind: QualKind::Ignored,

@@ -172,23 +172,17 @@ impl<'a> BoundProgram<'a> {
         }
     }
 
-    /// The launches of the program, each once, as the command line takes them.
+    /// The launches of the program, in order, as the command line takes them.
     pub(super) fn full_launches(&self) -> FullLaunches {
-        let (mut texts, mut written): (Vec<String>, usize) = (Vec::new(), 0);
-        for range in &self.trace.ranges {
+        let texts = self.trace.ranges.iter().filter_map(|range| {
             let mut kernels = self.trace.kernels.iter();
-            let kernel = kernels.find(|kernel| kernel.name == range.kernel);
-            let Some(text) = kernel.and_then(|kernel| self.launch_text(kernel, range)) else {
-                continue;
-            };
-            written += 1;
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
+            let kernel = kernels.find(|kernel| kernel.name == range.kernel)?;
+            self.launch_text(kernel, range)
+        });
+        let texts: Vec<String> = texts.collect();
         FullLaunches {
+            are_all: texts.len() == self.trace.launches,
             texts,
-            are_all: written == self.trace.launches,
         }
     }
 

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The largest number of numbers whose values are remembered.
+/// Larger memory keeps no values.
 const MOST_REMEMBERED: usize = 1 << 18;
 
 /// The value of each number in memory; `None`: it may be any.
